@@ -69,8 +69,8 @@ const rules: readonly Rule[] = [
     typesToo: true,
   },
   {
-    rule: 'HTTP calls go through gateway/, the client of services, the webhook client or the Kubo client',
-    from: /^(?!src\/gateway\/|src\/common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
+    rule: 'undici is used by the client of services, the webhook client and the Kubo client',
+    from: /^(?!src\/common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
     never: /^(npm:undici|src\/common\/lazy-dispatcher\.ts)$/,
   },
   {

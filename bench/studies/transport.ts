@@ -5,7 +5,7 @@ import { loadavg } from 'node:os'
 import { createInterface } from 'node:readline'
 import { Pool } from 'undici'
 import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
-import { NodeResponse, type RestResponse } from '../../src/gateway/transport/response.js'
+import type { RestResponse } from '../../src/gateway/transport/response.js'
 import { ask } from '../../src/gateway/transport/wire.js'
 import { inTurn } from './large.js'
 import { median } from './measure.js'
@@ -29,7 +29,7 @@ interface Way {
 
 /**
  * Decides whether `src/gateway/transport` stays: the CPU time that this process needs to read bodies over plain HTTP by
- * that client, by node:http with the read-ahead that RestClient gives it, and by undici, in turn. The server is another
+ * that client, by node:http with a long read-ahead, and by undici, in turn. The server is another
  * process. Nothing is done with the bytes but count them.
  */
 export async function transport(rounds: number, size: number): Promise<void> {
@@ -76,12 +76,12 @@ function ours(url: URL): Way {
 }
 
 function node(url: URL): Way {
-  // As RestClient does over TLS: agents pass unknown options to the socket.
+  // Agents pass unknown options to the socket.
   const ahead: object = { highWaterMark: MIB }
   const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 64, noDelay: true, ...ahead })
   const get = async (path: string) => {
     const [message] = (await once(http.get(new URL(path, url), { agent }), 'response')) as [IncomingMessage]
-    return count(new NodeResponse(message))
+    return sizeOf(message)
   }
   return { name: 'node:http', get, close: () => agent.destroy(), large: [], small: [] }
 }
@@ -89,12 +89,15 @@ function node(url: URL): Way {
 function undici(url: URL): Way {
   const pool = new Pool(url, { connections: CONNECTIONS })
   const get = async (path: string) => {
-    const { body } = await pool.request({ method: 'GET', path })
-    let bytes = 0
-    for await (const chunk of body) bytes += chunk.length
-    return bytes
+    return sizeOf((await pool.request({ method: 'GET', path })).body)
   }
   return { name: 'undici', get, close: () => pool.close(), large: [], small: [] }
+}
+
+async function sizeOf(body: AsyncIterable<Buffer>): Promise<number> {
+  let bytes = 0
+  for await (const chunk of body) bytes += chunk.length
+  return bytes
 }
 
 function count(response: RestResponse): Promise<number> {

@@ -3,7 +3,7 @@ import type { FeatureCache } from './account/features.js'
 import type { BrandNames } from './brand.js'
 import type { InDoubtWrites } from './calls/in-doubt.js'
 import type { RestClient } from './calls/rest-client.js'
-import type { GatewayTls, GatewayWatch } from './gateway-call.js'
+import type { GatewayWatch } from './gateway-call.js'
 import type { LevelSource } from './listing/level-reader.js'
 
 /** The client of the gateway for one account. The accounts of a pool share all members but `session` and `account`. */
@@ -11,8 +11,6 @@ export interface GatewayClient extends LevelSource {
   readonly rest: RestClient
   /** The gateway's address. */
   readonly address: URL
-  /** For an https: address. */
-  readonly tls: GatewayTls | undefined
   /** Longest wait for the head of an answer, ms. */
   readonly timeoutMs: number
   readonly names: BrandNames

@@ -249,12 +249,13 @@ t.test('whether a connection was made', async (t) => {
   }
 })
 
-t.test('calls over plain HTTP are bounded, wait in their order, and not for ever', async (t) => {
+t.test('calls and listings are bounded, wait in their order, and not for ever', async (t) => {
   const held: ServerResponse[] = []
   const gateway = await start(t, {
     before({ method }, response) {
-      if (method === 'web.ListBuckets') held.push(response)
-      return method === 'web.ListBuckets'
+      const isHeld = method === 'web.ListBuckets' || method === 'web.ListObjects'
+      if (isHeld) held.push(response)
+      return isHeld
     },
   })
   const poolOf = (timeoutMs: number) => {
@@ -265,7 +266,7 @@ t.test('calls over plain HTTP are bounded, wait in their order, and not for ever
     return { client, waiting }
   }
   const answer = (response: ServerResponse) =>
-    response.setHeader('content-type', 'application/json').end('{"result":{"buckets":[]}}')
+    response.setHeader('content-type', 'application/json').end('{"result":{"buckets":[],"objects":[]}}')
 
   const { client, waiting } = poolOf(60_000)
   const all = Array.from({ length: 100 }, () => client.listBuckets())
@@ -279,6 +280,21 @@ t.test('calls over plain HTTP are bounded, wait in their order, and not for ever
     answer(held.shift() as ServerResponse)
   }
   t.equal((await Promise.all(all)).length, 100)
+  t.equal(waiting(), 0)
+
+  const query = { delimiter: '', after: '', limit: 1 }
+  const lists = Array.from({ length: 70 }, (_, i) => client.list('abc', { ...query, prefix: `${i}/` }))
+  await until('64 listings are read', () => held.length === 64)
+  t.equal(waiting(), 6)
+  let over = false
+  const listed = Promise.all(lists).finally(() => {
+    over = true
+  })
+  for (; !over; await until('a listing is sent, or all are read', () => over || held.length > 0)) {
+    const response = held.shift()
+    if (response) answer(response)
+  }
+  for (const page of await listed) t.same(page.entries, [])
   t.equal(waiting(), 0)
 
   const hasty = poolOf(300)

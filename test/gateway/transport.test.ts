@@ -1,13 +1,18 @@
 import { once } from 'node:events'
-import http, { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import https from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { isNotConnected } from '../../src/gateway/errors.js'
 import { WholePut } from '../../src/gateway/objects/upload.js'
 import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
-import { NodeResponse, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
+import { type RestResponse, readAll } from '../../src/gateway/transport/response.js'
 import { ask, type WireRequest } from '../../src/gateway/transport/wire.js'
+import { Authority } from '../support/content/certificates.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { listen } from '../support/server/listen.js'
 
 interface Server {
@@ -211,20 +216,39 @@ t.test('nothing but a request goes out', async (t) => {
   t.equal(requests.length, 0)
 })
 
-t.test('answers received by node:http behave alike', async (t) => {
+t.test('connections over TLS behave alike', async (t) => {
+  const folder = temporaryFolder(t)
+  const authority = new Authority(folder)
+  const { cert, key } = authority.issue('gateway', 'IP:127.0.0.1')
   const size = 8 * 1024 * 1024
-  const server = http.createServer((request, response) => {
+  const sockets = new Set<Socket>()
+  const answer: Answer = ({ url, socket }, response, sent) => {
+    sockets.add(socket)
+    if (url === '/put') return response.end(String(sent.length))
     response.writeHead(200, { 'content-length': size })
-    if (request.url === '/short') response.write('short', () => response.destroy())
-    else response.end(Buffer.alloc(size, 'x'))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const get = async (path: string) => {
-    const request = http.get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', path })
-    const [message] = (await once(request, 'response')) as [http.IncomingMessage]
-    return new NodeResponse(message)
+    return url === '/short' ? response.write('short', () => response.destroy()) : response.end(Buffer.alloc(size, 'x'))
   }
+  const server = https.createServer({ cert: readFileSync(cert), key: readFileSync(key) }, async (incoming, outgoing) =>
+    answer(incoming, outgoing, await buffer(incoming)),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const pool = new ConnectionPool(url, { ca: authority.pem })
+  const strange = new ConnectionPool(url)
+  t.teardown(() => {
+    pool.close()
+    strange.close()
+    server.close()
+  })
+  const get = (path: string) => ask(pool, { method: 'GET', path, headers: {} }, 5000)
+  for (const length of [1, 200_000, 8192]) {
+    const put = new WholePut(pool.send({ method: 'PUT', path: '/put', headers: {}, body: Buffer.alloc(length) }), 1000)
+    const { text, early } = await put.answered(5000)
+    t.same({ text, early }, { text: String(length), early: undefined })
+  }
+  t.equal(sockets.size, 1, 'one connection')
+  const unknown = await ask(strange, { method: 'GET', path: '/', headers: {} }, 5000).catch((error: unknown) => error)
+  t.equal(isNotConnected(unknown), true, 'nothing is sent to a server whose certificate is unknown')
   const whole = await get('/')
   t.equal(whole.status, 200)
   let lent = 0

@@ -1,8 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Pool } from 'undici'
 import type { Gateway, KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
-import { LazyDispatcher } from '../../common/lazy-dispatcher.js'
 import type { Logger } from '../../common/log.js'
 import { type Brand, brandNames } from '../brand.js'
 import { InDoubtWrites } from '../calls/in-doubt.js'
@@ -22,8 +20,8 @@ import type { AccountKeys, AccountSource } from './log-in.js'
 import { AccountSession, AnonymousSession, LogIn } from './session.js'
 import { type LinkedAnswer, type LinkedRequest, openLink } from './share-link.js'
 
-/** Connections for JSON-RPC calls, and as many for replies that are read while they arrive. */
-const RPC_CONNECTIONS = 64
+/** JSON-RPC calls at a time, and as many replies that are read while they arrive. */
+const MAX_CALLS = 64
 const DEFAULT_SNAPSHOT_BYTES = 128 * 1024 * 1024
 
 export interface GatewayPoolOptions {
@@ -101,8 +99,6 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const { log, timeoutMs = GATEWAY_TIMEOUT_MS, idleMs = 60_000, now = Date.now, tls, watch = unwatched } = options
   const url = checkedUrl(options.url)
   const names = brandNames(options.brand)
-  const connect = { ...tls, timeout: timeoutMs }
-  const pool = new LazyDispatcher(({ Pool }) => new Pool(url.origin, { connections: RPC_CONNECTIONS, connect }))
   const rest = new RestClient({
     url,
     wire: options.port && new PortWire(options.port, url),
@@ -111,14 +107,10 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     idleMs,
     watch,
   })
-  const slowPool = new LazyDispatcher(({ Pool }) => new Pool(url.origin, { connect }))
   const basePath = url.pathname.replace(/\/+$/, '')
-  const { wire } = rest
   const rpc = new Rpc({
-    wire,
-    maxCalls: RPC_CONNECTIONS,
-    pool,
-    slowPool,
+    wire: rest.wire,
+    maxCalls: MAX_CALLS,
     basePath,
     names,
     timeoutMs,
@@ -130,7 +122,6 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     rpc,
     rest,
     address: url,
-    tls,
     names,
     log,
     timeoutMs,
@@ -167,11 +158,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
     keyPairOf: (token) => platformKeyPair(shared, token),
     openLink: (link) => openLink(shared, link),
     usage: () => ({
-      connections: [
-        { use: 'rpc', ...usageOf(pool) },
-        { use: 'slow-rpc', ...usageOf(slowPool) },
-        ...rest.usage(rpc.waiting),
-      ],
+      connections: rest.usage(rpc.waiting),
       listings: shared.snapshots,
     }),
     forget: () => shared.snapshots.everythingChanged(),
@@ -179,7 +166,6 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
       inDoubt.close()
       shared.snapshots.clear()
       rest.close()
-      await Promise.all([pool.destroy(), slowPool.destroy()])
     },
   }
 }
@@ -191,11 +177,6 @@ interface View {
   readonly unhidden: Gateway
   readonly knownStores: KnownStores
   readonly calls: AccountCalls
-}
-
-function usageOf({ opened }: LazyDispatcher<Pool>) {
-  const { running = 0, free = 0, queued = 0 } = opened?.stats ?? {}
-  return { busy: running, free, waiting: queued }
 }
 
 function checkedUrl(url: string | URL): URL {

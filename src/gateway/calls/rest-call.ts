@@ -1,9 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayAnswer, GatewayCall } from '../../api/gateway-call.js'
-import { readAtMost } from '../../common/bounded-text.js'
 import { OutcomeUnknown } from '../../common/errors/s3-error.js'
 import { isRecord, parseJson } from '../../common/json.js'
-import { loadUndici } from '../../common/lazy-dispatcher.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import type { GatewayClient } from '../client.js'
 import {
@@ -19,7 +17,7 @@ import {
 } from '../errors.js'
 import { outcomeOfStatus, USER_AGENT } from '../gateway-call.js'
 import { single } from '../object-facts.js'
-import type { RestResponse } from '../transport/response.js'
+import { type RestResponse, readAll } from '../transport/response.js'
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
@@ -91,7 +89,7 @@ function requestOf(client: GatewayClient, call: GatewayCall, token: string | und
 }
 
 /** The gateway, as a request to one of its paths needs it. */
-export type PathDeps = Pick<GatewayClient, 'address' | 'tls' | 'timeoutMs' | 'watch'>
+export type PathDeps = Pick<GatewayClient, 'address' | 'rest' | 'timeoutMs' | 'watch'>
 
 interface PathRequest {
   /** For the watch. */
@@ -128,22 +126,18 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 }
 
 /**
- * Uses a connection of its own, not the pool of the RPC calls: on a kept connection that the gateway has closed
- * meanwhile, it would remain unknown whether a POST was received, and a deal that is made is not made twice.
+ * Uses a new connection: on a kept one that the gateway has closed meanwhile, it would remain unknown whether a POST was
+ * received, and a deal that is made is not made twice.
  */
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
-  const { address, tls, watch } = to
+  const { address, rest, watch } = to
   const { name, method, path, token, headers, body, timeoutMs = to.timeoutMs, signal } = request
-  const { Client } = await loadUndici()
-  const connection = new Client(address.origin, {
-    connect: { ...tls, timeout: to.timeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  })
-  const deadline = AbortSignal.timeout(timeoutMs)
+  signal?.throwIfAborted()
   const watched = watch.begin(name, method)
+  let timer: NodeJS.Timeout | undefined
+  let abort = () => {}
   try {
-    const answer = await connection.request({
+    const sent = rest.wire.send({
       method,
       path: address.pathname.replace(/\/+$/, '') + path,
       headers: {
@@ -152,18 +146,23 @@ async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
         ...headers,
         ...watched.headers,
       },
-      body,
-      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+      body: body === undefined ? undefined : Buffer.from(body),
+      maxIdleMs: 0,
     })
-    const bytes = await readAtMost(answer.body, MAX_ANSWER_BYTES)
-    watched.end(outcomeOfStatus(answer.statusCode), answer.statusCode)
-    return { status: answer.statusCode, bytes }
+    timer = setTimeout(() => sent.giveUp(timedOut('the answer')), timeoutMs)
+    // Not the reason itself: it is marked if nothing was sent, and others may have it, too.
+    abort = () => sent.giveUp(new Error('the call was given up', { cause: signal?.reason }))
+    signal?.addEventListener('abort', abort)
+    const answer = await sent.answered
+    const bytes = await readAll(answer, MAX_ANSWER_BYTES, timeoutMs)
+    watched.end(outcomeOfStatus(answer.status), answer.status)
+    return { status: answer.status, bytes }
   } catch (error) {
     watched.end('failed')
-    throw deadline.aborted ? timedOut('the answer') : error
+    throw error
   } finally {
-    // Not awaited: the answer has arrived or was given up.
-    connection.destroy().catch(() => {})
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
   }
 }
 
@@ -226,7 +225,7 @@ function refusalOf({ status, json }: { readonly status: number; readonly json: u
 }
 
 /** Most bytes of an answer that are read. */
-const MAX_TEXT_BYTES = 16 * 1024
+export const MAX_TEXT_BYTES = 16 * 1024
 
 /** A complete small answer: to an upload, or in place of an object's bytes. */
 export interface SmallAnswer {

@@ -1,7 +1,4 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { Dispatcher, Pool } from 'undici'
-import { readAtMost } from '../../common/bounded-text.js'
-import type { LazyDispatcher } from '../../common/lazy-dispatcher.js'
 import type { BrandNames } from '../brand.js'
 import {
   isLostConnection,
@@ -17,7 +14,7 @@ import {
   unavailable,
 } from '../errors.js'
 import { USER_AGENT } from '../gateway-call.js'
-import { type RestResponse, readAll } from '../transport/response.js'
+import { chunksOf, type RestResponse, readAll } from '../transport/response.js'
 import { ask, FRESH_MS, type Wire } from '../transport/wire.js'
 
 /** Largest reply that is buffered, bytes: a page of 1000 entries with keys of 1024 bytes, escaped, fits. */
@@ -27,13 +24,12 @@ const MAX_REPLY_BYTES = 16 * 1024 * 1024
 const MAX_ERROR_BYTES = 16 * 1024
 
 export interface RpcSenderOptions {
-  /** For whole replies. Undefined over TLS. */
-  readonly wire: Wire | undefined
-  /** Calls at a time on `wire`, without those with `late`. */
+  readonly wire: Wire
+  /**
+   * Calls at a time, and as many replies that are read while they arrive. Calls with `late` do not count: they take a
+   * long time and must not delay other calls.
+   */
   readonly maxCalls: number
-  readonly pool: LazyDispatcher<Pool>
-  /** For calls with `late`: they occupy their connections for a long time and must not delay other calls. */
-  readonly slowPool: LazyDispatcher<Pool>
   /** Path of the gateway's address, '' or `/something`. */
   readonly basePath: string
   readonly names: BrandNames
@@ -43,98 +39,64 @@ export interface RpcSenderOptions {
   readonly idleMs: number
 }
 
-/**
- * Sends a call and receives its answer, as text or while it arrives. Whole replies over plain HTTP share the
- * connections of downloads. Replies that are read while they arrive, and all calls over TLS, use undici: its pools
- * bound the calls, and a listing of any length arrives as the stream that its scanner reads.
- */
+/** Sends a call and receives its answer, as text or while it arrives, on the connections of downloads. */
 export class RpcSender {
   readonly #options: RpcSenderOptions
   readonly #slots: CallSlots
+  readonly #streamSlots: CallSlots
 
   constructor(options: RpcSenderOptions) {
     this.#options = options
     this.#slots = new CallSlots(options.maxCalls)
+    this.#streamSlots = new CallSlots(options.maxCalls)
   }
 
-  /** Calls that wait for others on plain HTTP to end. */
+  /** Calls that wait for others to end. */
   get waiting(): number {
-    return this.#slots.waiting
+    return this.#slots.waiting + this.#streamSlots.waiting
   }
 
   /** The text of the reply. @param spelled the method as the gateway knows it */
   async exchange(call: RpcCall, spelled: string): Promise<string> {
-    const bytes = await this.#wholeReply(call, spelled)
+    const work = async () => {
+      const response = await this.#send(call, spelled)
+      return readAll(response, MAX_REPLY_BYTES, this.#options.idleMs).catch((error: unknown) => {
+        throw unavailable(error)
+      })
+    }
+    const bytes = await (call.late ? work() : this.#slots.run(call.method, this.#timeoutMs(call), work))
     if (bytes === undefined) throw nonsense(`answered ${call.method} with more than ${MAX_REPLY_BYTES} bytes`)
     return bytes.toString('utf8')
   }
 
-  /** The body of the reply while it arrives. */
-  async open(call: RpcCall, spelled: string): Promise<Dispatcher.ResponseData['body']> {
-    const reply = await this.#send(call, spelled)
-    if (reply.statusCode !== 200) {
-      const text = await readText(reply.body)
-      throw refusal(reply.statusCode, text, call)
-    }
-    if (!isJson(reply.headers['content-type'])) {
-      reply.body.destroy()
-      reply.body.on('error', () => {})
-      throw answeredWithoutJson(call)
-    }
-    return reply.body
+  /** Passes the chunks of the reply to `read` while they arrive; it rejects as the connection does. */
+  open<T>(call: RpcCall, spelled: string, read: (chunks: AsyncIterable<Buffer>) => Promise<T>): Promise<T> {
+    return this.#streamSlots.run(call.method, this.#timeoutMs(call), async () =>
+      read(chunksOf(await this.#send(call, spelled), this.#options.idleMs)),
+    )
   }
 
-  async #wholeReply(call: RpcCall, spelled: string): Promise<Buffer | undefined> {
-    const { wire, timeoutMs } = this.#options
-    if (!wire) {
-      const body = await this.open(call, spelled)
-      return readAtMost(body, MAX_REPLY_BYTES).catch((error: unknown) => {
-        throw unavailable(error)
-      })
-    }
-    const work = () => this.#overWire(wire, call, spelled)
-    return call.late ? work() : this.#slots.run(call.method, call.timeoutMs ?? timeoutMs, work)
+  #timeoutMs(call: RpcCall): number {
+    return call.timeoutMs ?? this.#options.timeoutMs
   }
 
-  async #overWire(wire: Wire, call: RpcCall, spelled: string): Promise<Buffer | undefined> {
-    const { idleMs, timeoutMs } = this.#options
+  /** Resolves with the head of a reply in JSON. */
+  async #send(call: RpcCall, spelled: string): Promise<RestResponse> {
+    const { wire, idleMs } = this.#options
     const response = await post(wire, this.#request(call, spelled), {
       what: call.method,
       repeatable: call.repeatable ?? false,
-      timeoutMs: call.timeoutMs ?? timeoutMs,
+      timeoutMs: this.#timeoutMs(call),
     })
     if (response.status !== 200) {
       const text = await readAll(response, MAX_ERROR_BYTES, idleMs).catch(() => undefined)
       throw refusal(response.status, text?.toString('utf8') ?? '', call)
     }
-    if (!isJson(response.headers['content-type'])) {
+    if (!/^application\/json\b/i.test(String(response.headers['content-type'] ?? ''))) {
       response.destroy()
-      throw answeredWithoutJson(call)
+      throw nonsense(`answered ${call.method} without JSON`)
     }
-    return readAll(response, MAX_REPLY_BYTES, idleMs).catch((error: unknown) => {
-      throw unavailable(error)
-    })
-  }
-
-  async #send(call: RpcCall, spelled: string): Promise<Dispatcher.ResponseData> {
-    const { timeoutMs, idleMs } = this.#options
-    const pool = call.late ? this.#options.slowPool : this.#options.pool
-    const request: Dispatcher.RequestOptions = {
-      method: 'POST',
-      ...this.#request(call, spelled),
-      headersTimeout: call.timeoutMs ?? timeoutMs,
-      bodyTimeout: idleMs,
-    }
-    try {
-      return await (await pool.open()).request(request)
-    } catch (error) {
-      if (!(call.repeatable && isLostConnection(error))) throw unavailable(error)
-    }
-    try {
-      return await (await pool.open()).request(request)
-    } catch (error) {
-      throw unavailable(error)
-    }
+    return response
   }
 
   #request(call: RpcCall, spelled: string) {
@@ -148,12 +110,6 @@ export class RpcSender {
       body: JSON.stringify({ id: '1', jsonrpc: '2.0', method: spelled, params: call.params }),
     }
   }
-}
-
-/** Reads the first bytes of an error body. Never fails. */
-async function readText(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const bytes = await readAtMost(body, MAX_ERROR_BYTES).catch(() => undefined)
-  return bytes?.toString('utf8') ?? ''
 }
 
 /** Runs a bounded number of calls at a time, first in, first out. */
@@ -247,14 +203,6 @@ async function post(
 /** The error for an answer other than 200. */
 function refusal(status: number, text: string, call: RpcCall): Error {
   return rpcFailure({ kind: 'http', status, text, headerCode: undefined, toCall: true }, call)
-}
-
-function isJson(contentType: string | string[] | undefined): boolean {
-  return /^application\/json\b/i.test(String(contentType ?? ''))
-}
-
-function answeredWithoutJson(call: RpcCall): Error {
-  return nonsense(`answered ${call.method} without JSON`)
 }
 
 export interface RpcCall {

@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici'
 import { isRecord, parseObject } from '../../common/json.js'
 import { withinDeadline } from '../../common/time.js'
 import { nonsense, ServiceUnknown, timedOut, unavailable } from '../errors.js'
@@ -30,7 +29,7 @@ export class Rpc {
     this.#sender = new RpcSender(options)
   }
 
-  /** Calls that wait for a connection over plain HTTP. */
+  /** Calls that wait for others to end. */
   get waiting(): number {
     return this.#sender.waiting
   }
@@ -87,11 +86,11 @@ export class Rpc {
   }
 
   /**
-   * The body of a reply while it arrives. The reader passes the parsed envelope to `resultOf` or destroys the body.
-   * Throws like `call`. Call it within `withServiceWord`.
+   * Passes the chunks of a reply to `read` while they arrive. It passes the parsed envelope to `resultOf`, or leaves
+   * early. Throws like `call`. Call it within `withServiceWord`.
    */
-  open(call: RpcCall): Promise<Dispatcher.ResponseData['body']> {
-    return this.#sender.open(call, this.#spelled(call.method))
+  open<T>(call: RpcCall, read: (chunks: AsyncIterable<Buffer>) => Promise<T>): Promise<T> {
+    return this.#sender.open(call, this.#spelled(call.method), read)
   }
 
   /**

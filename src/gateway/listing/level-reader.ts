@@ -106,7 +106,11 @@ export async function scanLevel(
   try {
     const call = listCall(bucket, prefix, timeoutMs)
     await source.session.withLogin((token) =>
-      source.rpc.withServiceWord(() => source.rpc.watched({ ...call, token }, (sent) => scan(source, sent, visit))),
+      source.rpc.withServiceWord(() =>
+        source.rpc.watched({ ...call, token }, (sent) =>
+          source.rpc.open(sent, (body) => scan(source, sent, body, visit)),
+        ),
+      ),
     )
   } catch (error) {
     if (isEmptyListing(error, bucket, prefix)) return
@@ -124,10 +128,14 @@ function listCall(bucket: string, prefix: string, timeoutMs: number): RpcCall {
   }
 }
 
-async function scan(source: LevelSource, call: RpcCall, visit: (entry: RawEntry) => boolean): Promise<void> {
+async function scan(
+  source: LevelSource,
+  call: RpcCall,
+  body: AsyncIterable<Buffer>,
+  visit: (entry: RawEntry) => boolean,
+): Promise<void> {
   const { prefix } = call.params as { prefix: string }
   const scanner = new ListingScanner()
-  const body = await source.rpc.open(call)
   let read = 0
   // Leaving the loop early destroys the body and with it the connection.
   for await (const chunk of received(body)) {

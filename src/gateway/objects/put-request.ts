@@ -3,9 +3,9 @@ import { setImmediate } from 'node:timers/promises'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { withinDeadline } from '../../common/time.js'
 import type { BrandNames } from '../brand.js'
-import { httpFailure, readAnswer, type SmallAnswer } from '../calls/rest-call.js'
+import { httpFailure, MAX_TEXT_BYTES, type SmallAnswer } from '../calls/rest-call.js'
 import { isTokenRefusal, nonsense, type Subject, TokenRefused, timedOut, translate } from '../errors.js'
-import { lost, NodeResponse } from '../transport/response.js'
+import { lost } from '../transport/response.js'
 
 /** Bytes buffered in this process before a writer has to wait. */
 const MAX_BUFFERED_BYTES = 512 * 1024
@@ -36,7 +36,7 @@ export class PutRequest implements PutOnWire {
       }
       request.once('response', (response: IncomingMessage) => {
         head = response
-        Promise.all([readAnswer(new NodeResponse(response), idleMs), isEarly(request)]).then(([answer, early]) => {
+        Promise.all([answerOf(response, idleMs), isEarly(request)]).then(([answer, early]) => {
           this.#answered = true
           resolve(early ? { ...answer, early } : answer)
           this.#waiting?.reject(new AnsweredEarly())
@@ -129,6 +129,27 @@ export class PutRequest implements PutOnWire {
       clearTimeout(timer)
     }
   }
+}
+
+/** The first 16 KiB of an answer, or those of its bytes that arrived. */
+function answerOf(message: IncomingMessage, idleMs: number): Promise<SmallAnswer> {
+  return new Promise((resolve) => {
+    const { statusCode: status = 0, headers } = message
+    const chunks: Buffer[] = []
+    let left = MAX_TEXT_BYTES
+    const timer = setTimeout(() => message.destroy(), idleMs)
+    message.on('data', (chunk: Buffer) => {
+      chunks.push(chunk.subarray(0, left))
+      left -= Math.min(left, chunk.length)
+      if (left === 0) message.destroy()
+    })
+    // An unhandled error would end the process.
+    message.on('error', () => {})
+    message.once('close', () => {
+      clearTimeout(timer)
+      resolve({ status, headers, text: Buffer.concat(chunks).toString('utf8') })
+    })
+  })
 }
 
 /** True if the whole body has not left yet, at the head of the answer. */

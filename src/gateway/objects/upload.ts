@@ -148,13 +148,7 @@ export abstract class GatewayUpload implements Upload {
    */
   protected sendWhole(headers: OutgoingHttpHeaders, body: Buffer, reuse: 'any' | 'recent' | 'none'): PutOnWire {
     const { rest } = this.client
-    const { wire } = rest
-    if (!wire) {
-      const put = this.begin(headers, reuse === 'none' || (reuse === 'recent' && !rest.uploadedLately))
-      put.end(body)
-      return put
-    }
-    this.put = new WholePut(rest.putWhole(wire, this.#path, headers, body, reuse), rest.idleMs)
+    this.put = new WholePut(rest.putWhole(this.#path, headers, body, reuse), rest.idleMs)
     return this.put
   }
 

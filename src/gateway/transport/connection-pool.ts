@@ -1,28 +1,32 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import { Connection, type Exchange } from './connection.js'
-import { forEachHeader, type Wire, type WireRequest } from './wire.js'
+import type { GatewayTls } from '../gateway-call.js'
+import { Connection, type Secured } from './connection.js'
+import { forEachHeader, type Sent, type Wire, type WireRequest } from './wire.js'
 
 const MAX_FREE = 64
 /** Fits a head and a small body in one read. */
 const SCRATCH_BYTES = 64 * 1024
 
-/** Connections to one gateway over plain HTTP, for requests whose bodies are in memory. */
+/** Connections to one gateway, for requests whose bodies are in memory. */
 export class ConnectionPool implements Wire {
   readonly #url: URL
+  readonly #secured: Secured | undefined
   readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   readonly #all = new Set<Connection>()
   /** The last used connection comes first: it is the least likely to have been closed. */
   #free: Connection[] = []
 
-  constructor(url: URL) {
+  /** @param tls for an https: address */
+  constructor(url: URL, tls?: GatewayTls) {
     this.#url = url
+    this.#secured = url.protocol === 'https:' ? { ...tls } : undefined
   }
 
   get usage(): { readonly busy: number; readonly free: number } {
     return { busy: this.#all.size - this.#free.length, free: this.#free.length }
   }
 
-  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): Exchange {
+  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): Sent {
     const head = requestHead(method, path, this.#url.host, headers, body)
     const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
     return (kept ?? this.#open()).send(method, head, body, kept !== undefined)
@@ -45,7 +49,8 @@ export class ConnectionPool implements Wire {
   #open(): Connection {
     const connection = new Connection({
       host: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: Number(this.#url.port || 80),
+      port: Number(this.#url.port || (this.#secured ? 443 : 80)),
+      secured: this.#secured,
       scratch: this.#scratch,
       onFree: (free) => {
         if (this.#free.length < MAX_FREE) this.#free.push(free)

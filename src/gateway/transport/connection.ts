@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { connect, type Socket } from 'node:net'
-import { nonsense } from '../errors.js'
-import { type Framing, framingOf, parseHead, type ResponseHead } from './framing.js'
-import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
-import type { Sent } from './wire.js'
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
+import type { GatewayTls } from '../gateway-call.js'
+import { Exchange } from './exchange.js'
 
 /**
  * Time for which a connection is kept when the gateway does not state one, ms. A connection that the gateway closes
@@ -16,16 +15,11 @@ const TCP_KEEP_ALIVE_MS = 60_000
 /** A body up to this size is sent in one piece with its head, bytes. */
 const JOINED_BYTES = 8 * 1024
 
-/** Largest head, including the heads of informational answers before it, bytes. */
-const MAX_HEAD_BYTES = 64 * 1024
-/** Size of the buffers for long bodies, bytes. */
-const BUFFER_BYTES = 256 * 1024
-const NOTHING = Buffer.alloc(0)
-const HEAD_END = '\r\n\r\n'
-
 interface ConnectionOptions {
   readonly host: string
   readonly port: number
+  /** For a connection over TLS. */
+  readonly secured: Secured | undefined
   /** Buffer for bytes that are processed immediately and not kept; one for all connections. */
   readonly scratch: Buffer
   /** Called when the answer has been received and the gateway keeps the connection open. */
@@ -33,31 +27,51 @@ interface ConnectionOptions {
   readonly onClose: (connection: Connection) => void
 }
 
+/** What the connections over TLS to one gateway share. */
+export interface Secured extends GatewayTls {
+  /** Of the last connection: the next one resumes it. */
+  session?: Buffer
+}
+
 /**
- * One connection over plain HTTP, one request at a time. Reads bodies into reused buffers (`onread` of node:net), which
- * costs a third of node:http per byte: node:http allocates a new buffer for every 64 KiB and cannot avoid it.
+ * One connection, one request at a time. Over plain HTTP it reads bodies into reused buffers (`onread` of node:net),
+ * which costs a third of node:http per byte: node:http allocates a new buffer for every 64 KiB and cannot avoid it.
  */
 export class Connection {
   readonly #socket: Socket
+  readonly #secured: boolean
   readonly #onFree: ConnectionOptions['onFree']
+  #connected = false
   #exchange: Exchange | undefined
   #keptUntil = 0
   #freed = 0
 
-  constructor({ host, port, scratch, onFree, onClose }: ConnectionOptions) {
+  constructor({ host, port, secured, scratch, onFree, onClose }: ConnectionOptions) {
     this.#onFree = onFree
-    this.#socket = connect({
-      host,
-      port,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-      onread: {
+    this.#secured = secured !== undefined
+    if (secured) {
+      const named = isIP(host) ? {} : { servername: host }
+      const socket = connectSecurely({ ...secured, ...named, host, port, ALPNProtocols: ['http/1.1'] })
+      socket.on('session', (session) => {
+        secured.session = session
+      })
+      // Not `onread`: bytes of a TLS connection arrive even after it was paused, and would overwrite lent ones.
+      socket.on('data', (chunk) => {
+        if (!this.#take(chunk)) socket.pause()
+      })
+      this.#socket = socket
+    } else {
+      const onread = {
         buffer: () => this.#exchange?.buffer ?? scratch,
-        callback: (length, buffer) => this.#take(buffer as Buffer, length),
-      },
+        callback: (length: number, buffer: Uint8Array) => this.#take((buffer as Buffer).subarray(0, length)),
+      }
+      this.#socket = connect({ host, port, onread })
+    }
+    this.#socket.setNoDelay(true).setKeepAlive(true, TCP_KEEP_ALIVE_MS)
+    this.#socket.once(secured ? 'secureConnect' : 'connect', () => {
+      this.#connected = true
     })
-    this.#socket.on('error', (error) => this.#exchange?.lost(error))
+    this.#socket.on('error', (error) => this.#exchange?.lost(this.#connected ? error : ofConnect(error)))
     this.#socket.on('end', () => this.#ended())
     this.#socket.on('close', () => {
       this.#ended()
@@ -92,32 +106,35 @@ export class Connection {
     return exchange
   }
 
-  /** Bytes that the system has not taken yet. */
   get unsentBytes(): number {
     return this.#socket.writableLength
   }
 
-  /** Closes the connection, unless it carries another request by now. */
-  giveUp(exchange: Exchange, error: Error | undefined): void {
+  giveUp(exchange: unknown, error: Error | undefined): void {
     if (this.#exchange === exchange) this.destroy(error)
   }
 
   /** @param error the error for a request in progress */
   destroy(error?: Error): void {
-    // As the system's own errors of that step: nothing was sent.
-    if (error && this.#socket.connecting) Object.assign(error, { syscall: 'connect' })
-    this.#exchange?.lost(error)
+    this.#exchange?.lost(error && !this.#connected ? ofConnect(error) : error)
     this.#socket.destroy()
   }
 
-  #take(buffer: Buffer, length: number): boolean {
-    if (this.#exchange) return this.#exchange.take(buffer.subarray(0, length))
+  #take(bytes: Buffer, turns = 0): boolean {
+    const exchange = this.#exchange
+    if (this.#secured && exchange?.status === 0 && this.#socket.writableLength > 0 && turns < 2) {
+      // Node notices the end of a write to a TLS connection in a later turn of its loop.
+      setImmediate(() => {
+        if (this.#exchange === exchange && this.#take(bytes, turns + 1)) this.#socket.resume()
+      })
+      return false
+    }
+    if (exchange) return exchange.take(bytes, this.#secured)
     // Unsolicited bytes cannot be the answer to the next request.
     this.#socket.destroy()
     return false
   }
 
-  /** Ends without an error; what it carried learns that from the socket. */
   cut(): void {
     this.#socket.destroy()
   }
@@ -126,7 +143,6 @@ export class Connection {
     this.#socket.resume()
   }
 
-  /** Called when the answer has arrived in full. */
   finished(reusable: boolean, headers: IncomingHttpHeaders): void {
     this.#exchange = undefined
     // After an answer to a part of the body, the gateway may not read the rest.
@@ -150,230 +166,7 @@ export class Connection {
   }
 }
 
-/** One request on a connection, and its answer. */
-export class Exchange implements Sent {
-  readonly answered: Promise<RestResponse>
-  readonly reused: boolean
-  answeredEarly = false
-  readonly #method: string
-  readonly #connection: Connection
-  #resolve!: (response: RestResponse) => void
-  #reject!: (error: unknown) => void
-  #start = NOTHING
-  #headBytes = 0
-  #head: ResponseHead | undefined
-  #framing: Framing | undefined
-  /** Bytes of the body that arrived with the head. */
-  #early: Buffer | undefined
-  #receiver: BodyReceiver | undefined
-  /** The buffers take turns: the next chunk is lent from this one. */
-  #ring: Turn[] = []
-  #turn = 0
-  #paused = false
-  #dropping = false
-  #complete = false
-  #failure: unknown
-
-  constructor(connection: Connection, method: string, reused: boolean) {
-    this.#connection = connection
-    this.#method = method
-    this.reused = reused
-    this.answered = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-  }
-
-  get unsentBytes(): number {
-    return this.#connection.unsentBytes
-  }
-
-  giveUp(error?: Error): void {
-    this.#connection.giveUp(this, error)
-  }
-
-  get status(): number {
-    return this.#head?.status ?? 0
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.#head?.headers ?? {}
-  }
-
-  /** The buffer for the next bytes. Undefined when few bytes are expected or the body has no reader yet. */
-  get buffer(): Buffer | undefined {
-    if (this.#complete || !this.#receiver || this.#dropping) return undefined
-    const turn = this.#ring[this.#turn]
-    if (!turn) return undefined
-    const size = Math.min(BUFFER_BYTES, this.#framing?.left ?? BUFFER_BYTES)
-    turn.buffer ??= Buffer.allocUnsafeSlow(size)
-    return turn.buffer
-  }
-
-  /**
-   * Processes bytes from the wire; those outside `buffer` are valid during this call only. Returns false to pause
-   * reading.
-   */
-  take(bytes: Buffer): boolean {
-    try {
-      return this.#framing ? this.#takeBody(this.#framing, bytes) : this.#takeHead(bytes)
-    } catch (error) {
-      this.#connection.cut()
-      this.lost(error)
-      return false
-    }
-  }
-
-  /** Called when the connection ended, with or without an error. */
-  lost(error?: unknown): void {
-    if (this.#complete || this.#failure !== undefined) return
-    if (!this.#head) {
-      this.#failure = error ?? lost()
-      this.#reject(this.#failure)
-    } else if (error === undefined && this.#framing?.endsWithConnection) {
-      this.#complete = true
-      this.#receiver?.end()
-    } else {
-      this.#failure = error ?? lost()
-      this.#receiver?.failed(this.#failure)
-    }
-  }
-
-  whole(): Buffer | undefined {
-    if (!this.#complete || this.#receiver || this.#failure !== undefined) return undefined
-    const whole = this.#early ?? NOTHING
-    this.#early = undefined
-    return whole
-  }
-
-  read(receiver: BodyReceiver, ahead: number): void {
-    if (this.#failure !== undefined) {
-      receiver.failed(this.#failure)
-      return
-    }
-    this.#receiver = receiver
-    this.#ring = Array.from({ length: ahead }, () => new Turn(() => this.#givenBack()))
-    const early = this.#early
-    this.#early = undefined
-    if (early) this.#lend(receiver, early)
-    if (this.#failure !== undefined) return
-    if (this.#complete) receiver.end()
-    else if (this.#ring[this.#turn]?.busy) this.#paused = true
-    else this.#connection.resume()
-  }
-
-  drain(): void {
-    this.#early = undefined
-    if (this.#complete || this.#failure !== undefined) return
-    if ((this.#framing?.left ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) {
-      this.destroy()
-      return
-    }
-    const timer = setTimeout(() => this.destroy(), DRAIN_MS).unref()
-    const settle = () => clearTimeout(timer)
-    this.#receiver = { data: (_, done) => done(), end: settle, failed: settle }
-    this.#dropping = true
-    this.#ring = [new Turn(() => {})]
-    this.#turn = 0
-    this.#connection.resume()
-  }
-
-  destroy(): void {
-    if (!this.#complete) this.#connection.cut()
-    this.#early = undefined
-    if (this.#failure !== undefined) return
-    this.#failure = lost()
-    if (!this.#complete) this.#receiver?.failed(this.#failure)
-  }
-
-  #takeHead(bytes: Buffer): boolean {
-    let rest = this.#start.length === 0 ? bytes : Buffer.concat([this.#start, bytes])
-    let from = Math.max(0, this.#start.length - HEAD_END.length)
-    for (;;) {
-      const end = rest.indexOf(HEAD_END, from, 'latin1')
-      if (this.#headBytes + (end < 0 ? rest.length : end) > MAX_HEAD_BYTES)
-        throw nonsense('answered with endless headers')
-      if (end < 0) {
-        // Copied, because the bytes are valid during this call only.
-        this.#start = Buffer.from(rest)
-        return true
-      }
-      const head = parseHead(rest.toString('latin1', 0, end))
-      rest = rest.subarray(end + HEAD_END.length)
-      if (head.status >= 200) return this.#begin(head, rest)
-      if (head.status === 101) throw nonsense('changed the protocol unasked')
-      this.#headBytes += end
-      from = 0
-    }
-  }
-
-  #begin(head: ResponseHead, rest: Buffer): boolean {
-    const framing = framingOf(this.#method, head)
-    this.#start = NOTHING
-    this.#framing = framing
-    const early = framing.decode(rest)
-    if (early.length > 0) this.#early = Buffer.from(early)
-    this.#head = head
-    this.answeredEarly = this.#connection.unsentBytes > 0
-    if (framing.complete) this.#finish(framing)
-    this.#resolve(this)
-    return this.#complete
-  }
-
-  #takeBody(framing: Framing, bytes: Buffer): boolean {
-    const receiver = this.#receiver
-    if (!receiver) throw nonsense('sent a body without a request for it')
-    const own = framing.decode(bytes)
-    // Before the last bytes are lent, because their receiver may want to reuse the connection.
-    if (framing.complete) this.#finish(framing)
-    if (own.length > 0) {
-      const valid = this.#ring.length === 0 || own.buffer === this.#ring[this.#turn]?.buffer?.buffer
-      this.#lend(receiver, valid ? own : Buffer.from(own))
-    }
-    if (this.#complete) {
-      if (this.#failure === undefined) this.#receiver?.end()
-      return true
-    }
-    this.#paused = this.#ring[this.#turn]?.busy === true
-    return !this.#paused
-  }
-
-  #lend(receiver: BodyReceiver, bytes: Buffer): void {
-    const turn = this.#ring[this.#turn]
-    if (!turn) {
-      receiver.data(bytes, taken)
-      return
-    }
-    this.#turn = (this.#turn + 1) % this.#ring.length
-    turn.busy = true
-    receiver.data(bytes, turn.done)
-  }
-
-  #givenBack(): void {
-    if (!this.#paused || this.#ring[this.#turn]?.busy || this.#failure !== undefined) return
-    this.#paused = false
-    this.#connection.resume()
-  }
-
-  #finish(framing: Framing): void {
-    this.#complete = true
-    this.#connection.finished(!framing.surplus && (this.#head?.persistent ?? false), this.headers)
-  }
-}
-
-/** For chunks that their receiver has taken during the call. */
-function taken(): void {}
-
-/** A buffer that is either being filled or lent. */
-class Turn {
-  buffer: Buffer | undefined
-  busy = false
-  readonly done: () => void
-
-  constructor(givenBack: () => void) {
-    this.done = () => {
-      this.busy = false
-      givenBack()
-    }
-  }
+/** As the system's own errors of that step: nothing was sent. */
+function ofConnect(error: Error): Error {
+  return 'syscall' in error ? error : Object.assign(error, { syscall: 'connect' })
 }

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { timedOut } from '../errors.js'
 
 /**
@@ -44,65 +44,6 @@ export const DRAIN_MS = 5000
 /** The connection ended before the answer did. */
 export function lost(): Error {
   return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
-}
-
-/** An answer received through node:http: over TLS, or to a request with a body. */
-export class NodeResponse implements RestResponse {
-  readonly #message: IncomingMessage
-
-  constructor(message: IncomingMessage) {
-    this.#message = message
-    // A message without a reader may still fail; an unhandled error would end the process.
-    message.on('error', () => {})
-  }
-
-  get status(): number {
-    return this.#message.statusCode ?? 0
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.#message.headers
-  }
-
-  whole(): undefined {
-    return undefined
-  }
-
-  read(receiver: BodyReceiver, ahead: number): void {
-    const message = this.#message
-    const most = Math.max(1, ahead)
-    let lent = 0
-    let over = false
-    const settle = (tell: () => void) => {
-      if (over) return
-      over = true
-      tell()
-    }
-    if (message.destroyed) {
-      receiver.failed(lost())
-      return
-    }
-    message.on('data', (chunk: Buffer) => {
-      if (over) return
-      if (++lent >= most) message.pause()
-      receiver.data(chunk, () => {
-        if (--lent < most && !over) message.resume()
-      })
-    })
-    message.once('end', () => settle(() => receiver.end()))
-    message.once('error', (error) => settle(() => receiver.failed(error)))
-    message.once('close', () => settle(() => receiver.failed(lost())))
-  }
-
-  drain(): void {
-    this.#message.removeAllListeners('data')
-    if (Number(this.headers['content-length'] ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) this.destroy()
-    else this.#message.resume()
-  }
-
-  destroy(): void {
-    this.#message.destroy()
-  }
 }
 
 /**
@@ -152,4 +93,56 @@ export function readAll(response: RestResponse, max: number, idleMs: number): Pr
     }
     response.read(receiver, 0)
   })
+}
+
+/** Most chunks that wait for the reader of `chunksOf`. */
+const CHUNKS_AHEAD = 2
+
+/**
+ * The chunks of a body while they arrive, each valid until the next one is asked for. A reader that leaves early
+ * destroys the answer. Rejects with the error of the connection, or when no byte arrives for `idleMs` while one is
+ * awaited.
+ */
+export async function* chunksOf(response: RestResponse, idleMs: number): AsyncGenerator<Buffer> {
+  const whole = response.whole()
+  if (whole) {
+    yield whole
+    return
+  }
+  const arrived: { readonly chunk: Buffer; readonly done: () => void }[] = []
+  let over: { readonly error?: unknown } | undefined
+  let wake = () => {}
+  const finish = (end: { readonly error?: unknown }) => {
+    over ??= end
+    wake()
+  }
+  const receiver: BodyReceiver = {
+    data(chunk, done) {
+      arrived.push({ chunk, done })
+      wake()
+    },
+    end: () => finish({}),
+    failed: (error) => finish({ error }),
+  }
+  try {
+    response.read(receiver, CHUNKS_AHEAD)
+    for (;;) {
+      const next = arrived.shift()
+      if (next) {
+        yield next.chunk
+        next.done()
+      } else if (over) {
+        if ('error' in over) throw over.error
+        return
+      } else {
+        const timer = setTimeout(finish, idleMs, { error: timedOut('an answer') })
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+        clearTimeout(timer)
+      }
+    }
+  } finally {
+    response.destroy()
+  }
 }
