@@ -38,7 +38,7 @@ export interface History {
 }
 
 /** Longest part of the gateway's text that a message quotes, characters. */
-const QUOTED = 500
+const MAX_QUOTED = 500
 
 /**
  * The gateway's deal endpoints. Reads throw UpstreamBadResponse for answers that they cannot parse, and what
@@ -264,7 +264,7 @@ function badResponse(message: string): S3Error {
 }
 
 function quote(text: string): string {
-  return redact(text.trim().slice(0, QUOTED))
+  return redact(text.trim().slice(0, MAX_QUOTED))
 }
 
 /** Answers of the gateway's deal endpoints, parsed leniently: public deployments omit members or leave them empty. */

@@ -28,7 +28,7 @@ export class Metrics {
   /** The present values. A metric that cannot be read is left out: a scrape must show the others then. */
   async snapshot(): Promise<FamilySnapshot[]> {
     const read = await Promise.allSettled([...this.#families.values()].map(async (family) => family.snapshot()))
-    const others = await Promise.allSettled(this.#others.map((one) => withinDeadline(one(), PATIENCE_MS)))
+    const others = await Promise.allSettled(this.#others.map((one) => withinDeadline(one(), MAX_WAIT_MS)))
     return [...valuesOf(read), ...valuesOf(others).flat()]
   }
 
@@ -40,7 +40,7 @@ export class Metrics {
 }
 
 /** Longest wait for another thread, ms. Prometheus waits ten seconds for the whole scrape. */
-const PATIENCE_MS = 3_000
+const MAX_WAIT_MS = 3_000
 
 function valuesOf<T>(results: readonly PromiseSettledResult<T>[]): T[] {
   return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))

@@ -10,7 +10,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 export type PortBody = string | Uint8Array
 
 /** Up to this size a body is sent as text, bytes. */
-const TEXT_BYTES = 32 * 1024
+const MAX_TEXT_BYTES = 32 * 1024
 
 /** Bytes of an answer that are sent before its reader has taken those before them. */
 export const PORT_WINDOW_BYTES = 1024 * 1024
@@ -74,7 +74,7 @@ export class PortOutbox<M> {
 
 /** A body that is sent whole, and the memory to be moved with it. The bytes themselves stay as they are. */
 export function packed(body: Buffer): { readonly body: PortBody; readonly memory?: ArrayBuffer } {
-  if (body.length <= TEXT_BYTES) return { body: body.toString('latin1') }
+  if (body.length <= MAX_TEXT_BYTES) return { body: body.toString('latin1') }
   const copy = new Uint8Array(body)
   return { body: copy, memory: copy.buffer }
 }

@@ -40,7 +40,7 @@ export interface StoreDeps {
 type ListedPrefix = Extract<StoreEntry, { readonly kind: 'prefix' }>
 
 /** Most looks at an object that is replaced meanwhile. */
-const LOOKS = 3
+const MAX_ATTEMPTS = 3
 
 /** Reads the objects of one gateway account: the gateway's objects joined with the records. */
 export class ObjectReader {
@@ -134,7 +134,7 @@ export class ObjectReader {
         opening,
       )
       if (download) return { object, download }
-      if (attempt === LOOKS) throw new S3Error('ServiceUnavailable', { message: REPLACED })
+      if (attempt === MAX_ATTEMPTS) throw new S3Error('ServiceUnavailable', { message: REPLACED })
     }
   }
 
@@ -166,7 +166,7 @@ export class ObjectReader {
       record.catch(() => {})
       try {
         const download = await gateway.download(bucket, key, range, ref)
-        if (attempt < LOOKS && isOvertaken(download.object, await record)) {
+        if (attempt < MAX_ATTEMPTS && isOvertaken(download.object, await record)) {
           download.discard()
           continue
         }
@@ -264,7 +264,7 @@ export class ObjectReader {
         this.deps.state.objects.get(bucket, key),
       ])
       if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
-      if (attempt < LOOKS && isOvertaken(object, last)) continue
+      if (attempt < MAX_ATTEMPTS && isOvertaken(object, last)) continue
       const record = await recordOfVersion(this.deps.state.objects, bucket, object, last)
       if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
       const reported = await withMetadata(through, bucket, object)

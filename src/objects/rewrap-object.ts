@@ -24,7 +24,7 @@ const UNOPENED: Readonly<Record<Unopened, string>> = {
 }
 
 /** Most looks at an object that changes each time. */
-const LOOKS = 10
+const MAX_ATTEMPTS = 10
 
 type RewrapStore = Pick<Store, 'findToWrite' | 'openStored' | 'partChecksums' | 'put'>
 
@@ -36,7 +36,7 @@ export async function rewrapObject(
   key: string,
   event: Cause,
 ): Promise<Rewrapped> {
-  for (let look = 0; look < LOOKS; look++) {
+  for (let look = 0; look < MAX_ATTEMPTS; look++) {
     const done = await attempt(store, encryption, bucket, key, event)
     if (done !== 'changed') return done
   }

@@ -57,7 +57,7 @@ const MAX_HEAD_BYTES = 64 * 1024
 const SPARE_HEAD_BYTES = 64 * 1024
 
 /** Longest TLS handshake, ms. */
-const HANDSHAKE_MS = 10_000
+const MAX_HANDSHAKE_MS = 10_000
 
 /**
  * Starts an HTTP server that is configured for object transfers. Requests for which the handler calls `next` go to an
@@ -112,7 +112,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 
   function createSecureServer(tls: TlsSource): Server {
-    const secured = createTlsServer({ ...settings, ...tls.options(), handshakeTimeout: HANDSHAKE_MS }, listener)
+    const secured = createTlsServer({ ...settings, ...tls.options(), handshakeTimeout: MAX_HANDSHAKE_MS }, listener)
     tls.onChange((changed) => secured.setSecureContext(changed))
     return secured
   }

@@ -4,11 +4,11 @@ import { backup, type DatabaseSyncInstance as Database, DatabaseSync } from '@ph
 import { type FileSnapshot, openSnapshot } from './store/sqlite.js'
 
 /** Longest wait for the lock of one database while others are held, ms: a server waits for those for 5 s. */
-const BUSY_MS = 250
+const MAX_BUSY_MS = 250
 const PAUSE_MS = 20
 
 /** Longest time in which all databases must be free at once, ms. */
-const PATIENCE_MS = 60_000
+const MAX_WAIT_MS = 60_000
 
 interface Frozen<T> {
   /** By file. Each stays the same until it is closed, whatever the servers write. */
@@ -31,7 +31,7 @@ export async function freeze<T>(
   const locks: Database[] = []
   try {
     for (const file of files) locks.push(openLock(file))
-    const late = performance.now() + PATIENCE_MS
+    const late = performance.now() + MAX_WAIT_MS
     for (;;) {
       const begun = performance.now()
       if (locks.every(lockNow)) {
@@ -75,7 +75,7 @@ export async function copySnapshot({ db }: FileSnapshot, file: string): Promise<
 
 function openLock(file: string): Database {
   const db = new DatabaseSync(file)
-  db.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+  db.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}`)
   return db
 }
 

@@ -2,7 +2,7 @@ const MILLISECOND = 1_000_000n
 const SECOND = 1_000_000_000n
 
 /** Largest deviation of the running clock from the system clock before it is set to that, ns. */
-const TOLERANCE = 20n * MILLISECOND
+const MAX_DEVIATION = 20n * MILLISECOND
 
 /**
  * Wall-clock time in nanoseconds since 1970. Each reading is later than the previous one, even when the system clock is
@@ -16,7 +16,7 @@ export class Clock {
     const running = process.hrtime.bigint()
     const wall = BigInt(Date.now()) * MILLISECOND
     let now = this.#offset + running
-    if (now - wall > TOLERANCE || wall - now > TOLERANCE) {
+    if (now - wall > MAX_DEVIATION || wall - now > MAX_DEVIATION) {
       this.#offset = wall - running
       now = wall
     }

@@ -6,7 +6,7 @@ import { stagingFailed } from './errors.js'
 const BLOCK_BYTES = 256 * 1024
 
 /** Most chunks in a buffer, which bounds memory for one-byte chunks. IOV_MAX is 1024 on Linux. */
-const BLOCK_CHUNKS = 1024
+const MAX_CHUNKS = 1024
 
 /**
  * Appends to a file in large writes. Writes one block while it buffers the next; when that is full too, `write` returns
@@ -37,7 +37,7 @@ export class FileWriter {
     this.#gathered.push(chunk)
     this.#gatheredBytes += chunk.length
     this.#size += chunk.length
-    if (this.#gatheredBytes < BLOCK_BYTES && this.#gathered.length < BLOCK_CHUNKS) return
+    if (this.#gatheredBytes < BLOCK_BYTES && this.#gathered.length < MAX_CHUNKS) return
     if (!this.#writing) return this.#start()
     this.#pressure ??= this.#writing.then(() => {
       this.#pressure = undefined

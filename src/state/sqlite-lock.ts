@@ -10,7 +10,7 @@ interface FolderLock {
 }
 
 /** Longest wait for workers of a supervisor that has died: they end as soon as they notice, ms. */
-const WORKERS_MS = 5000
+const MAX_WORKERS_MS = 5000
 const PAUSE_MS = 20
 
 /** Name of the lock of a worker. */
@@ -71,7 +71,7 @@ function inUse(folder: string): StateError {
 }
 
 function waitForWorker(folder: string, name: string): void {
-  const late = performance.now() + WORKERS_MS
+  const late = performance.now() + MAX_WORKERS_MS
   let release = lock(join(folder, name))
   while (!release) {
     if (performance.now() > late) throw inUse(folder)

@@ -9,7 +9,7 @@ const MAX_BATCH = 1000
 /** Most expired rows removed along with a batch of writes. */
 const MAX_PURGE = 1000
 /** Longest wait for the transaction of another process, ms. */
-const BUSY_MS = 10_000
+const MAX_BUSY_MS = 10_000
 
 interface Write {
   readonly key: string
@@ -47,7 +47,7 @@ function open(file: string): DatabaseSyncInstance {
     // FULL: a commit is on the disk when it returns, also in WAL mode
     // (https://www.sqlite.org/pragma.html#pragma_synchronous).
     // The busy timeout is for other processes of the same server, of which each commit takes some milliseconds.
-    database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;`)
+    database.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;`)
     database.exec(`
       CREATE TABLE IF NOT EXISTS entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires INTEGER) STRICT;
       CREATE INDEX IF NOT EXISTS entry_expires ON entry (expires) WHERE expires IS NOT NULL;

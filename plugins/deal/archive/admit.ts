@@ -28,7 +28,7 @@ const MODE = 'x-dealgate-deal-mode'
  * Longest time that a client waits for its deal, ms. After 60 s of silence clients send the whole object again, and
  * would pay for it again.
  */
-const SYNC_MS = 50_000
+const MAX_WAIT_MS = 50_000
 
 /**
  * Admits a write into a class of this plugin. The job of the deal is created, held, before the body is read, and starts
@@ -86,7 +86,7 @@ export async function admit(deps: DealDeps, word: string, write: ClassWrite, con
       if (!(await releaseOrDrop(deps, context, job))) return {}
       const reported = { ...warned, 'x-dealgate-job-id': job.id }
       if (!waits) return reported
-      const { status } = await deps.jobs.wait(job.id, SYNC_MS)
+      const { status } = await deps.jobs.wait(job.id, MAX_WAIT_MS)
       return { ...reported, 'x-dealgate-job-status': status, ...(await factHeaders(deps, context, job)) }
     },
     async dropped() {

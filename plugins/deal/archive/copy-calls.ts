@@ -16,7 +16,7 @@ interface CopyCall extends Version {
 const BACK_MS = 10 * 60_000
 const EVICT_MS = 60 * 60_000
 /** Longest part of the gateway's text that a message quotes, characters. */
-const QUOTED = 500
+const MAX_QUOTED = 500
 
 /** Outcome of a restore call; `late`: there is no answer yet. */
 interface AskedBack {
@@ -131,5 +131,5 @@ function successOf({ status, json }: GatewayAnswer): string | undefined {
 }
 
 function quoted(text: string): string {
-  return redact(text.slice(0, QUOTED))
+  return redact(text.slice(0, MAX_QUOTED))
 }

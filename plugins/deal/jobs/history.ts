@@ -6,7 +6,7 @@ import type { DealTerms } from '../terms/terms.js'
 import type { DealInput } from './inputs.js'
 
 /** Largest clock difference between gateway and server, ms: the one that signatures allow. */
-const SKEW_MS = 15 * 60_000
+const MAX_SKEW_MS = 15 * 60_000
 
 /** The deal of a history that an attempt may have made: on its terms, made since, and recorded for no other job. */
 export async function unclaimed(
@@ -41,7 +41,7 @@ export async function unrecorded(
 
 function isSince({ timeStamp }: GatewayDeal, sent: number): boolean {
   const made = instantOf(timeStamp)
-  return made === undefined || Number(made / 1000n) >= sent - SKEW_MS
+  return made === undefined || Number(made / 1000n) >= sent - MAX_SKEW_MS
 }
 
 /** Deals of a history on exactly these terms, oldest first. */

@@ -24,7 +24,7 @@ const PAGE = 100
 /** Most deals at the same time. */
 const MAX_CONCURRENCY = 4
 /** Longest pause between two reports of a job that waits for its deals, ms. */
-const LOOK_MS = 60_000
+const MAX_PAUSE_MS = 60_000
 
 interface Passed {
   /** Last key that is done. */
@@ -154,7 +154,7 @@ async function outcome(
 ): Promise<{ readonly code: string; readonly message: string } | undefined> {
   for (;;) {
     signal.throwIfAborted()
-    const { status, failure } = await jobs.wait(id, LOOK_MS, signal)
+    const { status, failure } = await jobs.wait(id, MAX_PAUSE_MS, signal)
     if (status === 'Complete') return undefined
     if (status === 'Failed') return failure ?? { code: status, message: `The job ${id} has failed.` }
     if (status === 'Cancelled' || status === 'Unknown')

@@ -2,7 +2,7 @@ import { type Context, S3Error, type StoredObject } from 'dealgate'
 import type { DealDeps } from '../deps.js'
 
 /** Largest difference between the clocks of gateway and server, ms: the one that signatures allow. */
-const SKEW_MS = 15 * 60_000
+const MAX_SKEW_MS = 15 * 60_000
 
 /** Most versions per query. */
 const PAGE = 100
@@ -48,7 +48,7 @@ async function lookFor(
     for (const entry of entries) {
       if (entry.kind === 'prefix') return undefined
       const found = entry.kind === 'version' ? entry.object : entry
-      if (found.key !== key || Date.parse(found.lastModified) < created - SKEW_MS) return undefined
+      if (found.key !== key || Date.parse(found.lastModified) < created - MAX_SKEW_MS) return undefined
       if (entry.kind === 'version' && entry.object.archive?.jobId === id) return entry.object
     }
     if (!truncated || nextKey !== key || nextVersion === undefined) return undefined

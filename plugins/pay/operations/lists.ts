@@ -156,7 +156,7 @@ function positive(text: string | undefined, fallback: number): number {
 }
 
 /** Pages of which a CSV is made at most, and their size. */
-const PAGES = 100
+const MAX_PAGES = 100
 const SIZE = 1000
 
 const query = z.strictObject({ 'wallet-address': pageQuery['wallet-address'] })
@@ -219,13 +219,13 @@ async function allOf<T>(
     const { items, total } = await fetchPage({ page_size: SIZE, page_number: page })
     for (const item of items) found.set(idOf(item), item)
     if (items.length === 0 || page * SIZE >= total) return [...found.values()]
-    if (page === PAGES) throw tooMany()
+    if (page === MAX_PAGES) throw tooMany()
   }
 }
 
 function tooMany(): S3Error {
   return new S3Error('InvalidRequest', {
-    message: `The wallet has more than ${PAGES * SIZE} records: get them in pages, by the list with format=csv.`,
+    message: `The wallet has more than ${MAX_PAGES * SIZE} records: get them in pages, by the list with format=csv.`,
   })
 }
 

@@ -5,7 +5,7 @@ import { address, apiPath, service } from '../service.js'
 import { SOURCE, sendOpenly } from './send.js'
 
 /** Most digits of a nonce: wallets sign it as text, and no other text than digits is handed out to be signed. */
-const NONCE = /^\d{1,78}$/
+const MAX_NONCE = /^\d{1,78}$/
 
 const aliases = { wallet_address: 'PublicKeyAddress' } as const
 
@@ -27,7 +27,8 @@ export function createWalletNonce(deps: PayDeps) {
         body: { kind: 'json', value: { public_key_address: body.PublicKeyAddress } },
       })
       const { nonce } = service.dataOf(answer, z.object({ nonce: lenient.text }))
-      if (!NONCE.test(nonce)) throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
+      if (!MAX_NONCE.test(nonce))
+        throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
       return { Nonce: nonce }
     },
   })
@@ -41,7 +42,7 @@ export function createWalletSession(deps: PayDeps) {
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/pay/v1/wallet/session' },
     body: z.strictObject({
-      Nonce: z.string().regex(NONCE, 'must be digits'),
+      Nonce: z.string().regex(MAX_NONCE, 'must be digits'),
       Signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/, 'must be 0x and 130 hexadecimal digits'),
       PublicKeyAddress: address,
       Network: z

@@ -15,7 +15,7 @@ import { acting, type Wallet } from '../sign-in.js'
 import type { MadeFile, MadeUpload, UploadAttempt } from './made-uploads.js'
 
 /** How far the clock of the service may be behind ours, s. */
-const SKEW_SECONDS = 15 * 60
+const MAX_SKEW_SECONDS = 15 * 60
 
 /** Newest uploads of the wallet with this name that are searched. */
 const SEARCHED = 1000
@@ -77,7 +77,7 @@ async function candidates(
   answer: ServiceAnswer,
   { name, size, days, sent, jobId }: Sought,
 ): Promise<readonly KeyedUpload[]> {
-  const since = Math.floor(sent / 1000) - SKEW_SECONDS
+  const since = Math.floor(sent / 1000) - MAX_SKEW_SECONDS
   const found: KeyedUpload[] = []
   for (const upload of service.dataOf(answer, keyedUploads.read).Uploads) {
     const { FileName, FileSize, DurationDays, UploadAt, SourceFileUploadId } = upload

@@ -46,7 +46,7 @@ const PATIENCE_MS = 5000
 const LOOK_MS = 50
 
 /** Most attempts at a change, while an editor that takes no lock writes the file. */
-const MOST_ATTEMPTS = 10
+const MAX_ATTEMPTS = 10
 
 /**
  * Changes the file atomically, under a lock: readers see the old content or the new one. A content that a server would
@@ -70,7 +70,7 @@ export async function changeCredentials(
       await rm(draft, { force: true })
       await createPrivateFile(draft, text)
       if (fingerprint(file) === before) break
-      if (attempt === MOST_ATTEMPTS) throw busy(`${file} is being changed by hand.`)
+      if (attempt === MAX_ATTEMPTS) throw busy(`${file} is being changed by hand.`)
     }
     await rename(draft, file)
     await syncFolder(dirname(file))

@@ -7,7 +7,7 @@ import { EXIT_FAILURE } from '../command.js'
 import { type Config, unknownVariables, variable } from '../config/config.js'
 
 /** Time beyond the grace that closing takes at most, if no other bound is configured, ms. */
-const CLOSING_MS = 20_000
+const MAX_CLOSING_MS = 20_000
 
 /** Time for the last line of the log, ms. */
 const LAST_WORDS_MS = 1000
@@ -75,7 +75,7 @@ function boundStop(
   config: Pick<Config, 'stopMs' | 'shutdownDelayMs' | 'shutdownGraceMs'>,
   log: Logger,
 ): void {
-  const ms = config.stopMs ?? endingMs(config) + CLOSING_MS
+  const ms = config.stopMs ?? endingMs(config) + MAX_CLOSING_MS
   void signalled.then(() => {
     new Worker(WATCHDOG, { eval: true, workerData: ms + LAST_WORDS_MS }).unref()
     setTimeout(() => {

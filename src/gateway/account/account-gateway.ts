@@ -22,7 +22,7 @@ import { isTime } from '../object-facts.js'
 import { download, stat } from '../objects/read.js'
 import { remove } from '../objects/remove.js'
 import { StreamedUpload } from '../objects/streamed-upload.js'
-import { REPLAYABLE_BYTES, SmallUpload } from '../objects/upload.js'
+import { MAX_REPLAYABLE_BYTES, SmallUpload } from '../objects/upload.js'
 import { gatewayVersions, notLocked } from '../objects/versions.js'
 import { isStagingBucket } from '../staging.js'
 import { type GatewayUse, wrapGateway } from '../wrap-gateway.js'
@@ -78,7 +78,7 @@ export function upload(
   length: number,
   attributes: UploadAttributes,
 ): Upload {
-  const Way = length <= REPLAYABLE_BYTES ? SmallUpload : StreamedUpload
+  const Way = length <= MAX_REPLAYABLE_BYTES ? SmallUpload : StreamedUpload
   return new Way(client, bucket, key, length, attributes)
 }
 

@@ -9,7 +9,7 @@ const BELIEVED_MS = 60_000
 /** Pause after a failed query before the gateway is asked again, ms. */
 const PAUSE_MS = 5_000
 /** Longest wait of `cached` for one query, shared by all callers, ms. */
-const PATIENCE_MS = 2_000
+const MAX_WAIT_MS = 2_000
 
 interface ReadTimes {
   readonly creationTimes: ReadonlyMap<string, string>
@@ -51,7 +51,7 @@ export function readCreationTimes(
    */
   function renew(): Promise<void> {
     if (now() < pausedUntil) return Promise.resolve()
-    asking ??= withinDeadline(askQuietly(), PATIENCE_MS).catch(() => {})
+    asking ??= withinDeadline(askQuietly(), MAX_WAIT_MS).catch(() => {})
     return asking
   }
 

@@ -7,11 +7,11 @@ import { marker } from './look-up.js'
 import { type Bound, start } from './packed-entries.js'
 
 /** Most levels read ahead, each with one call to the gateway. */
-const READ_AHEAD = 8
+const MAX_READ_AHEAD = 8
 /** Longest path on a gateway that keeps objects as files, bytes (PATH_MAX). Deeper folders would never end. */
 const MAX_PATH_BYTES = 4096
 /** Most prefixes in one query for markers. */
-const MARKER_BATCH = 200
+const MAX_MARKERS = 200
 
 export interface WalkSource {
   level(prefix: string, bound: Bound): Promise<Level>
@@ -48,7 +48,7 @@ export class FlatWalk {
     this.#prefix = prefix
     this.#within = within
     this.#after = after
-    this.#readAhead = wanted > 2 ? READ_AHEAD : 0
+    this.#readAhead = wanted > 2 ? MAX_READ_AHEAD : 0
   }
 
   /** The next object; undefined at the end. Throws S3Error. */
@@ -128,7 +128,7 @@ export class FlatWalk {
   async #isMarker(prefix: string, cursor: LevelCursor): Promise<boolean> {
     const known = this.#marks.get(prefix)
     if (known !== undefined) return known
-    const prefixes = [prefix, ...cursor.nextPrefixes(MARKER_BATCH - 1)]
+    const prefixes = [prefix, ...cursor.nextPrefixes(MAX_MARKERS - 1)]
     const found = await this.#source.markers(prefixes)
     this.#marks = new Map(prefixes.map((name, i) => [name, found[i] === true]))
     return found[0] === true

@@ -2,10 +2,10 @@ import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
 import type { ByteSink, LentSink, Transfer } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { timedOut, unavailable } from '../errors.js'
-import { type BodyReceiver, DRAIN_BYTES, lost, type RestResponse } from '../transport/response.js'
+import { type BodyReceiver, lost, MAX_DRAIN_BYTES, type RestResponse } from '../transport/response.js'
 
 /** Most chunks lent to the sink at a time: one on its way to the client, one waiting, one being filled. */
-const LENT_AT_A_TIME = 3
+const MAX_LENT = 3
 
 interface BodyPlan {
   readonly span: Span
@@ -53,7 +53,7 @@ export class SpanBody implements Transfer {
   }
 
   lend(sink: LentSink): Promise<void> {
-    return this.#deliver(sink, LENT_AT_A_TIME)
+    return this.#deliver(sink, MAX_LENT)
   }
 
   discard(): void {
@@ -162,7 +162,7 @@ class Delivery implements BodyReceiver {
   }
 
   #leaveTheRest(): void {
-    if (this.#plan.surplus > DRAIN_BYTES) this.#response.destroy()
+    if (this.#plan.surplus > MAX_DRAIN_BYTES) this.#response.destroy()
     else this.#response.drain()
   }
 

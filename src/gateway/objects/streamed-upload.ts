@@ -6,7 +6,7 @@ import { AnsweredEarly, aborted, early, type PutRequest } from './put-request.js
 import { GatewayUpload } from './upload.js'
 
 /** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
-const GO_AHEAD_MS = 1000
+const MAX_CONTINUE_MS = 1000
 
 /**
  * Uploads a body that passes through. Asks the gateway before the first byte, and keeps the last bytes back until
@@ -118,12 +118,12 @@ export class StreamedUpload extends GatewayUpload {
     const expect = { ...late, expect: '100-continue' }
     const put = await this.#start(token, expect, false)
     try {
-      return await put.goAhead(GO_AHEAD_MS)
+      return await put.goAhead(MAX_CONTINUE_MS)
     } catch (error) {
       if (!(put.reused && isLostConnection(error))) throw unavailable(error)
     }
     try {
-      return await (await this.#start(token, expect, true)).goAhead(GO_AHEAD_MS)
+      return await (await this.#start(token, expect, true)).goAhead(MAX_CONTINUE_MS)
     } catch (error) {
       throw unavailable(error)
     }

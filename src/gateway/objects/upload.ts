@@ -240,7 +240,7 @@ function refuse(key: string, length: number): void {
 }
 
 /** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
-export const REPLAYABLE_BYTES = 256 * 1024
+export const MAX_REPLAYABLE_BYTES = 256 * 1024
 
 /** Uploads a body that fits in memory. Sends nothing before commit. */
 export class SmallUpload extends GatewayUpload {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { nonsense } from '../errors.js'
 import { type Framing, framingOf, parseHead, type ResponseHead } from './framing.js'
-import { type BodyReceiver, DRAIN_BYTES, DRAIN_MS, lost, type RestResponse } from './response.js'
+import { type BodyReceiver, lost, MAX_DRAIN_BYTES, MAX_DRAIN_MS, type RestResponse } from './response.js'
 import type { Sent } from './wire.js'
 
 /** Largest head, including the heads of informational answers before it, bytes. */
@@ -139,11 +139,11 @@ export class Exchange implements Sent {
   drain(): void {
     this.#early = undefined
     if (this.#complete || this.#failure !== undefined) return
-    if ((this.#framing?.left ?? Number.POSITIVE_INFINITY) > DRAIN_BYTES) {
+    if ((this.#framing?.left ?? Number.POSITIVE_INFINITY) > MAX_DRAIN_BYTES) {
       this.destroy()
       return
     }
-    const timer = setTimeout(() => this.destroy(), DRAIN_MS).unref()
+    const timer = setTimeout(() => this.destroy(), MAX_DRAIN_MS).unref()
     const settle = () => clearTimeout(timer)
     this.#receiver = { data: (_, done) => done(), end: settle, failed: settle }
     this.#dropping = true

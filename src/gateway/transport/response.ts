@@ -36,10 +36,10 @@ export interface BodyReceiver {
 }
 
 /** Largest rest that is read to keep the connection, bytes. For more, a new connection is cheaper. */
-export const DRAIN_BYTES = 64 * 1024
+export const MAX_DRAIN_BYTES = 64 * 1024
 
 /** Longest time spent on reading a short rest, ms. */
-export const DRAIN_MS = 5000
+export const MAX_DRAIN_MS = 5000
 
 /** The connection ended before the answer did. */
 export function lost(): Error {

@@ -7,7 +7,7 @@ import { MAX_RECIPIENTS } from './age-header.js'
 import { type NamedKey, parseKeys, withNewest } from './key-file.js'
 
 /** Time that the program has for an answer, ms. */
-const TIME_LIMIT_MS = 10_000
+const MAX_ANSWER_MS = 10_000
 
 /** Longest answer, bytes: some ten keys. */
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -20,7 +20,7 @@ const MAX_REFUSED = 1_000
 const KEPT_MS = { key: 5 * 60_000, none: 10_000, failure: 1_000 } as const
 
 /** Most programs at a time, most questions that wait for one, and how long each does, ms. */
-const AT_A_TIME = 4
+const MAX_CONCURRENCY = 4
 const MAX_WAITING = 100
 const PATIENCE_MS = 15_000
 
@@ -39,9 +39,9 @@ export class KeyCommand {
   /** Of their own: names that a client makes up leave the keys where they are. */
   readonly #refused = new LRUCache<string, 'none' | 'failure'>({ max: MAX_REFUSED })
   readonly #asked = new Map<string, Promise<Answer>>()
-  readonly #limit = pLimit(AT_A_TIME)
+  readonly #limit = pLimit(MAX_CONCURRENCY)
 
-  constructor(program: string, log: Logger, timeLimitMs = TIME_LIMIT_MS) {
+  constructor(program: string, log: Logger, timeLimitMs = MAX_ANSWER_MS) {
     this.#program = program
     this.#timeLimitMs = timeLimitMs
     this.#log = log

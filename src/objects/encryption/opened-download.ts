@@ -120,7 +120,7 @@ export interface SealedBytes {
 const MIN_REUSED = 4
 
 /** Chunks that are lent together at most: a write of them costs little more than one of a single chunk. */
-const TOGETHER = 4
+const MAX_LENT = 4
 
 const NOTHING: Buffer = Buffer.alloc(0)
 
@@ -160,7 +160,7 @@ export class OpenedDownload implements Download {
 
   lend(sink: LentSink): Promise<void> {
     const { firstChunk, lastChunk } = this.#span
-    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new BufferPool(CHUNK_BYTES, TOGETHER))
+    return this.#pass(sink, lastChunk - firstChunk < MIN_REUSED ? undefined : new BufferPool(CHUNK_BYTES, MAX_LENT))
   }
 
   /** @param pool for the content of chunks, which is valid until it is returned; by default it stays valid */

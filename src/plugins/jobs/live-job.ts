@@ -11,7 +11,7 @@ const FLUSH_MS = 1000
 const LOG_LINES = 100
 
 /** Largest number of characters of a line. */
-const LINE_LENGTH = 1000
+const MAX_LINE_LENGTH = 1000
 
 /** Delay before a job whose `commit` could not be written runs again, ms. */
 const COMMIT_AGAIN_MS = 5000
@@ -93,7 +93,7 @@ export class LiveJob implements RunningJob<unknown> {
   }
 
   note(line: string): void {
-    this.#lines.push({ time: this.#deps.now(), line: line.slice(0, LINE_LENGTH) })
+    this.#lines.push({ time: this.#deps.now(), line: line.slice(0, MAX_LINE_LENGTH) })
     if (this.#lines.length > LOG_LINES) this.#lines.shift()
     this.#saveSoon('lines')
   }

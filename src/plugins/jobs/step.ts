@@ -38,7 +38,7 @@ export interface StepOptions {
 export type AnyKind = JobKind<any, unknown>
 
 /** Longest pause between attempts to find out the outcome of a job, ms. Pauses double from ASK_FIRST_MS. */
-const ASK_LAST_MS = HOUR_MS
+const MAX_ASK_MS = HOUR_MS
 
 /** The same for attempts to decide whether a held job starts. */
 const DECIDE_LAST_MS = 5 * 60_000
@@ -182,7 +182,7 @@ async function reconcile(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<
   return hasEnded(written.job.status) ? 'finished' : { againIn: 0 }
 }
 
-async function askLater({ store, now }: StepDeps, id: string, longestMs = ASK_LAST_MS): Promise<Next> {
+async function askLater({ store, now }: StepDeps, id: string, longestMs = MAX_ASK_MS): Promise<Next> {
   const written = await store.change(id, (present) => {
     const open = present.job.status === 'Unknown' || (present.held && present.job.status === 'New')
     if (!open) return present

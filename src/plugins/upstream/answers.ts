@@ -187,11 +187,11 @@ const envelope = z.looseObject({
 export type Envelope = z.output<typeof envelope>
 
 /** Longest part of a text of a service that a message quotes, characters. */
-const QUOTED = 500
+const MAX_QUOTED = 500
 
 /** A service's own text, for a message. */
 export function quoted(text: string): string {
-  return redact(text.trim().slice(0, QUOTED))
+  return redact(text.trim().slice(0, MAX_QUOTED))
 }
 
 export interface AnswerReaderOptions<Refusals> {

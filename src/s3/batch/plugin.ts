@@ -12,10 +12,10 @@ import { type BatchDeps, batchJobs, Live } from './run.js'
 import { Pace, Turns } from './turns.js'
 
 /** Tasks of a process that work at the same time: those of two jobs. */
-const MOST_WORKING = 16
+const MAX_WORKING = 16
 
 /** Tasks that may take long besides, while others wait: those of sixteen jobs that read whole objects. */
-const MOST_LONG = 64
+const MAX_LONG = 64
 
 interface BatchPluginDeps {
   readonly perform: Perform
@@ -46,7 +46,7 @@ export function batchPlugin({ perform, rate }: BatchPluginDeps): Plugin {
       const own = {
         jobs: host.own.jobs,
         now: host.now,
-        turns: new Turns({ most: MOST_WORKING, mostLong: MOST_LONG }),
+        turns: new Turns({ most: MAX_WORKING, mostLong: MAX_LONG }),
         pace: new Pace(rate),
       }
       started = { deps: { records, perform, live, ...own }, jobs: new BatchJobs(records, live) }

@@ -24,10 +24,10 @@ import { UNAVAILABLE, workChunk } from './work.js'
 export const BATCH_JOB = 'batch:CreateBatchJob'
 
 /** Jobs of a process that are under way or wait for their turn. */
-const MOST_OPEN = 100
+const MAX_OPEN = 100
 
 /** The same of one key pair, so that others have room. */
-export const MOST_OPEN_OF_ONE = 50
+export const MAX_OPEN_OF_ONE = 50
 const ROOM_MS = 30_000
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/batch-ops-create-job.html */
@@ -103,7 +103,7 @@ class Stopped extends Error {
 
 /** @param deps known once the plugin is started */
 export function batchJobs(deps: () => BatchDeps): JobKind<BatchOrder, BatchResult> {
-  return { name: BATCH_JOB, concurrency: MOST_OPEN, run: (job) => runBatch(deps(), job) }
+  return { name: BATCH_JOB, concurrency: MAX_OPEN, run: (job) => runBatch(deps(), job) }
 }
 
 async function runBatch(deps: BatchDeps, job: RunningJob<BatchOrder>): Promise<BatchResult> {
@@ -111,7 +111,7 @@ async function runBatch(deps: BatchDeps, job: RunningJob<BatchOrder>): Promise<B
   const { id, accessKeyId } = job.job
   const run = await records.run(id)
   const record = await run.get()
-  if (record.asked === undefined && live.of(accessKeyId) >= MOST_OPEN_OF_ONE) throw new Retry(ROOM_MS, 'Ready')
+  if (record.asked === undefined && live.of(accessKeyId) >= MAX_OPEN_OF_ONE) throw new Retry(ROOM_MS, 'Ready')
   const end = live.begin(id, accessKeyId, record)
   const batch = new Batch(deps, job, run)
   try {

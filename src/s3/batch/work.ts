@@ -39,8 +39,8 @@ export const UNAVAILABLE: readonly string[] = [
 const PAUSES = [500, 1000, 2000]
 
 /** Postponements after which a task fails: about an hour without an answer, and a week of caps that are reached. */
-const MOST_DELAYS = 8
-const MOST_REFUSALS = 7
+const MAX_DELAYS = 8
+const MAX_REFUSALS = 7
 
 /** Interval at which results of a chunk are recorded before it is done, ms: its tasks may take minutes each. */
 const SAVE_MS = 5000
@@ -141,7 +141,7 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
   for (const { at, why, failure } of waiting) {
     const counts = why === 'budget' ? refused : delayed
     counts[at] = (counts[at] ?? 0) + 1
-    const most = why === 'budget' ? MOST_REFUSALS : answered > 0 ? 2 : MOST_DELAYS
+    const most = why === 'budget' ? MAX_REFUSALS : answered > 0 ? 2 : MAX_DELAYS
     // Another key may go on being refused, and the other tasks have to be done.
     if (counts[at] >= most) results[at] = failureOf(failure)
   }

@@ -130,7 +130,7 @@ async function run(records: Records<Passed>, job: RunningJob<RewrapInput>): Prom
 }
 
 /** Most attempts while the gateway or the state does not answer, and the pause between them, ms. */
-const ATTEMPTS = 4
+const MAX_ATTEMPTS = 4
 const PAUSE_MS = 2000
 
 /** One object that cannot be read does not keep those behind it from their new headers. */
@@ -141,7 +141,7 @@ async function patiently(signal: AbortSignal, rewrap: () => Promise<Rewrapped>):
     } catch (error) {
       if (!(error instanceof S3Error) || signal.aborted) throw error
       if (error.status !== 503) return { outcome: 'Skipped', why: error.message }
-      if (attempt === ATTEMPTS) throw error
+      if (attempt === MAX_ATTEMPTS) throw error
       await sleep(PAUSE_MS, undefined, { signal })
     }
   }

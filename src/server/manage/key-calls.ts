@@ -315,7 +315,7 @@ function shown({ accessKeyId, account, rights, actions, policies }: Identity) {
 }
 
 /** Most words about a key pair that a list of changes has. */
-const MOST_WORDS = 20
+const MAX_WORDS = 20
 
 /** What a key pair may do, in short: buckets and actions. */
 function mayWords({ rights, actions = [], policies = [] }: Identity): string[] {
@@ -325,7 +325,7 @@ function mayWords({ rights, actions = [], policies = [] }: Identity): string[] {
     ...(policies.length > 0 ? [`policies:${policies.length}`] : []),
   ]
   if (words.length === 0) return ['none']
-  return words.length > MOST_WORDS ? [...words.slice(0, MOST_WORDS), '…'] : words
+  return words.length > MAX_WORDS ? [...words.slice(0, MAX_WORDS), '…'] : words
 }
 
 /** 160 random bits, in digits that are safe in shells, files and URLs. */

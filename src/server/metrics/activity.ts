@@ -12,7 +12,7 @@ const INTERVALS = 288
 /** How often a process adds what it has counted to the records, ms. */
 const ADD_EVERY_MS = 60_000
 /** Longest wait for that when the server stops, ms. */
-const LAST_ADD_MS = 1000
+const MAX_LAST_ADD_MS = 1000
 
 /** What load balancers ask every few seconds. */
 const PROBES = new Set(['Live', 'Ready'])
@@ -88,7 +88,7 @@ export class Activity {
     this.#adding.stopTimer()
     await withinDeadline(
       this.#adding.stop().then(() => this.#add()),
-      LAST_ADD_MS,
+      MAX_LAST_ADD_MS,
     ).catch(() => {})
   }
 

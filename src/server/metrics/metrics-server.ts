@@ -134,7 +134,7 @@ function labelName(name: string): string {
 const KEPT_MS = 10_000
 
 /** Longest wait for such a value, ms. Prometheus waits ten seconds for the whole scrape. */
-const PATIENCE_MS = 3_000
+const MAX_WAIT_MS = 3_000
 
 /** Reads at most every ten seconds, one read at a time. A failure is not kept. */
 export function remembered<T>(read: () => Promise<T>): () => Promise<T> {
@@ -154,6 +154,6 @@ export function remembered<T>(read: () => Promise<T>): () => Promise<T> {
         },
       )
     }
-    return withinDeadline(current, PATIENCE_MS)
+    return withinDeadline(current, MAX_WAIT_MS)
   }
 }

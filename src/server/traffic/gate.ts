@@ -94,7 +94,7 @@ export class Gate {
 const NONE = { perSecond: 1, burst: 1 }
 
 /** Most clients of one message, which has at most 1 KiB. */
-const CLIENTS_OF_MESSAGE = 5
+const MAX_CLIENTS_OF_MESSAGE = 5
 
 /** Most messages at a time; the others follow. */
 const MAX_MESSAGES = 50
@@ -133,9 +133,9 @@ export class Due {
 
   #run(): void {
     this.#timer = undefined
-    const now = [...this.#clients].slice(0, MAX_MESSAGES * CLIENTS_OF_MESSAGE)
+    const now = [...this.#clients].slice(0, MAX_MESSAGES * MAX_CLIENTS_OF_MESSAGE)
     for (const client of now) this.#clients.delete(client)
-    for (let i = 0; i < now.length; i += CLIENTS_OF_MESSAGE) this.#tell(now.slice(i, i + CLIENTS_OF_MESSAGE))
+    for (let i = 0; i < now.length; i += MAX_CLIENTS_OF_MESSAGE) this.#tell(now.slice(i, i + MAX_CLIENTS_OF_MESSAGE))
     const [next] = this.#clients
     if (next !== undefined) this.add(next)
   }

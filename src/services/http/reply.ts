@@ -7,11 +7,11 @@ import { PortRequest } from './port.js'
  * The rest of a refused body is read for at most this long, ms, and up to this many bytes: a client that is still
  * sending would otherwise lose the answer.
  */
-const LINGER_MS = 2_000
+const MAX_LINGER_MS = 2_000
 const LINGER_BYTES = 16 * 1024 * 1024
 
 /** Up to this many unread bytes are discarded so that the connection can be reused. */
-const SMALL_BODY = 256 * 1024
+const MAX_DISCARDED = 256 * 1024
 
 /**
  * Sends a response in one piece. Handles an unread request body so that neither side hangs or takes it for the next
@@ -34,7 +34,7 @@ export function reply(
   const givenUp = request.readableDidRead && !request.complete
   if (
     request instanceof PortRequest ||
-    (!gate.waiting && !givenUp && (request.complete || unread(request) <= SMALL_BODY))
+    (!gate.waiting && !givenUp && (request.complete || unread(request) <= MAX_DISCARDED))
   ) {
     response.writeHead(status, all)
     response.end(bodiless ? undefined : body)
@@ -71,7 +71,7 @@ function linger(request: IncomingMessage, done: () => void): void {
     bytes += chunk.length
     if (bytes > LINGER_BYTES) finish()
   }
-  const timer = setTimeout(finish, LINGER_MS)
+  const timer = setTimeout(finish, MAX_LINGER_MS)
   request.on('data', count).on('end', finish).on('close', finish)
   request.resume()
 }

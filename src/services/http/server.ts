@@ -80,7 +80,7 @@ export function createHttpServer(options: HttpServerOptions): Server {
 }
 
 /** Longest wait for the database, ms. Load balancers wait a few seconds. */
-const PATIENCE_MS = 3_000
+const MAX_WAIT_MS = 3_000
 
 /** What load balancers ask: whether the process answers, and whether it can serve requests. */
 function isHealthCall({ request, target }: HttpExchange): boolean {
@@ -93,7 +93,7 @@ async function answerHealth(exchange: HttpExchange, ready: () => Promise<unknown
   const failure =
     word === 'live'
       ? undefined
-      : await withinDeadline(ready(), PATIENCE_MS).then(
+      : await withinDeadline(ready(), MAX_WAIT_MS).then(
           () => {},
           (error) => error,
         )

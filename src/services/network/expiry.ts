@@ -5,7 +5,7 @@ import type { EpochClock } from './epoch-clock.js'
 import { NetworkError } from './network.js'
 
 /** Most deals per transaction. */
-const BATCH = 200
+const MAX_DEALS = 200
 
 /**
  * Takes deals that have ended by an epoch out of custody, at most so many, and removes contents that nothing needs:
@@ -40,9 +40,9 @@ export class Expiry {
   }
 
   async run(): Promise<void> {
-    for (let dropped = BATCH; dropped === BATCH && !this.#stopped; ) {
+    for (let dropped = MAX_DEALS; dropped === MAX_DEALS && !this.#stopped; ) {
       await this.#epochs.refresh()
-      dropped = await this.#drop(this.#epochs.reached(), BATCH)
+      dropped = await this.#drop(this.#epochs.reached(), MAX_DEALS)
     }
   }
 

@@ -8,7 +8,7 @@ import { PaymentError } from './errors.js'
 import { Fields, ownUpload, type PaymentExchange, readJson, walletAddressOf } from './exchange.js'
 import { InsufficientFunds, type PaymentOrder } from './ledger.js'
 import { readPage } from './page.js'
-import { LOCK_DAYS } from './prices.js'
+import { MAX_LOCK_DAYS } from './prices.js'
 import type { UploadRow } from './uploads/upload-table.js'
 
 /** GET /billing: the payments of a wallet. */
@@ -133,7 +133,7 @@ function paymentTimes({
   seconds,
 }: PaymentExchange['context']): Pick<PaymentOrder, 'paidAt' | 'deadline' | 'deadlineEpoch'> {
   const paidAt = seconds()
-  const lockSeconds = LOCK_DAYS * DAY_SECONDS
+  const lockSeconds = MAX_LOCK_DAYS * DAY_SECONDS
   const deadlineEpoch = network.epoch() + Math.ceil(lockSeconds / network.epochSeconds)
   return { paidAt, deadline: paidAt + lockSeconds, deadlineEpoch }
 }

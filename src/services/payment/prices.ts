@@ -59,7 +59,7 @@ const COIN_PRICE_SCALE = 100_000_000n
 export const TOKEN_NAME = 'STABLE'
 
 /** Days for which a payment is locked at most. */
-export const LOCK_DAYS = 6
+export const MAX_LOCK_DAYS = 6
 
 /** Clients lock this many times the expected price; what is not needed comes back. */
 export const PAY_MULTIPLY_FACTOR = 1.5

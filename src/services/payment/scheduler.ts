@@ -5,7 +5,7 @@ import { type Connection, type Database, pages, statements } from '../store/data
 import { epochsOf, type Retention } from './contents/retention.js'
 import type { Dealing } from './dealing/dealing.js'
 import type { Payments } from './embedded-payments.js'
-import { LOCK_DAYS } from './prices.js'
+import { MAX_LOCK_DAYS } from './prices.js'
 
 const BATCH = 100
 
@@ -78,7 +78,7 @@ export class UploadScheduler {
   /** Free uploads of before have as long for a deal as a payment is locked. */
   #freeSince(): number {
     const { network } = this.#deps
-    return network.epoch() - epochsOf(LOCK_DAYS, network)
+    return network.epoch() - epochsOf(MAX_LOCK_DAYS, network)
   }
 
   async #pass(stop: AbortSignal): Promise<void> {

@@ -7,7 +7,7 @@ import { checksummed } from './addresses.js'
 import type { PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'
 import type { PaymentExchange } from './exchange.js'
-import { COIN_PRICE, LOCK_DAYS, PAY_MULTIPLY_FACTOR } from './prices.js'
+import { COIN_PRICE, MAX_LOCK_DAYS, PAY_MULTIPLY_FACTOR } from './prices.js'
 import { withMembersInWords } from './words.js'
 
 /** For contracts that the embedded ledger does not have. */
@@ -26,7 +26,7 @@ function paramsOf(context: PaymentContext): object {
     payment_recipient_address: recipient,
     stable_address: stable,
     gas_limit: MAX_GAS,
-    lock_time: LOCK_DAYS,
+    lock_time: MAX_LOCK_DAYS,
     pay_multiply_factor: PAY_MULTIPLY_FACTOR,
   }
   if (context.mode === 'open') {

@@ -26,7 +26,7 @@ export class ServerDownError extends Error {
 const FROM = 'dealgate@localhost'
 
 /** Longest wait for the mail server in each step, ms. */
-const SMTP_MS = 15_000
+const MAX_SMTP_MS = 15_000
 
 /** @param outbox folder for mails as `.eml` files; created when the first one is written */
 export function deliveryOf({ smtp, from = FROM }: MailOptions, outbox: string): Deliver {
@@ -50,9 +50,9 @@ function bySmtp(smtp: string, from: string): Deliver {
     const transport = createTransport({
       url: smtp,
       socket,
-      connectionTimeout: SMTP_MS,
-      greetingTimeout: SMTP_MS,
-      socketTimeout: SMTP_MS,
+      connectionTimeout: MAX_SMTP_MS,
+      greetingTimeout: MAX_SMTP_MS,
+      socketTimeout: MAX_SMTP_MS,
     })
     let abort = (): void => {}
     const aborted = new Promise<never>((_, reject) => {

@@ -15,7 +15,7 @@ const BATCH = 50
 const AT_ONCE = 8
 
 /** Most deals per transaction. */
-const DEALS = 1000
+const MAX_DEALS = 1000
 
 interface TaskSchedulerDeps {
   readonly db: Database<PlatformTables>
@@ -69,9 +69,9 @@ export class TaskScheduler {
     const { network, db, seconds } = this.#deps
     const { tasks, deals } = db.read
     const epoch = network.epoch()
-    for (let moved = DEALS; moved === DEALS && !stop.aborted; ) {
+    for (let moved = MAX_DEALS; moved === MAX_DEALS && !stop.aborted; ) {
       moved = (await deals.anyDue(epoch))
-        ? await db.transaction(({ deals }) => deals.makeReady(epoch, seconds(), DEALS))
+        ? await db.transaction(({ deals }) => deals.makeReady(epoch, seconds(), MAX_DEALS))
         : 0
     }
     if (!(await tasks.anyDue(epoch))) return

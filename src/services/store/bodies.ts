@@ -23,7 +23,7 @@ export function mustBeNew({ until = Number.POSITIVE_INFINITY }: StoredBody): voi
 export type WithRow = (names: readonly string[]) => Promise<ReadonlySet<string>>
 
 /** Most names to ask for at a time. */
-export const NAMES_AT_ONCE = 1000
+export const MAX_NAMES = 1000
 
 /** True when no row names the body. */
 export async function isNameless(withRow: WithRow, name: string): Promise<boolean> {

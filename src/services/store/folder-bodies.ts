@@ -7,7 +7,7 @@ import {
   type Bodies,
   BodyError,
   isNameless,
-  NAMES_AT_ONCE,
+  MAX_NAMES,
   type NewBody,
   type OpenBody,
   type StoredBody,
@@ -105,8 +105,8 @@ export class FolderBodies implements Bodies {
     let count = 0
     for (const folder of this.#orphanMs === undefined ? this.#found : this.#foldersNow()) {
       const names = await readdir(join(this.#root, folder))
-      for (let at = 0; at < names.length && !this.#stopping; at += NAMES_AT_ONCE) {
-        const some = names.slice(at, at + NAMES_AT_ONCE)
+      for (let at = 0; at < names.length && !this.#stopping; at += MAX_NAMES) {
+        const some = names.slice(at, at + MAX_NAMES)
         const rows = await withRow(some)
         for (const name of some) if (!rows.has(name) && (await this.#sweepOne(name, withRow))) count++
       }

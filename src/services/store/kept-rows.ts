@@ -1,7 +1,7 @@
 import type { StatementSyncInstance } from '@photostructure/sqlite'
 
 /** Most rows of a statement that are kept. */
-const MOST = 1000
+const MAX_ROWS = 1000
 
 /**
  * Tells whether a database has changed since its rows were read. To ask SQLite takes a fifth of what it takes to read a
@@ -52,7 +52,7 @@ export class KeptRows {
 
   get(value: string | number): object | undefined {
     const { state } = this.#changes
-    if (state !== this.#state || this.#rows.size > MOST) this.#rows.clear()
+    if (state !== this.#state || this.#rows.size > MAX_ROWS) this.#rows.clear()
     this.#state = state
     const kept = this.#rows.get(value)
     if (kept !== undefined) return kept

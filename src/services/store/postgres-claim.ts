@@ -13,7 +13,7 @@ const RETRY_MS = 1000
 const ANSWER_MS = 5000
 
 /** Longest time for which a stopped process keeps the row of the claim: IDLE_MS and STATEMENT_MS of postgres.ts. */
-export const TAKEOVER_MS = 35_000
+export const MAX_TAKEOVER_MS = 35_000
 
 /** Interval of questions that show that the connection lives, and time that its end takes at most, ms. */
 export const HEARTBEAT_MS = 10_000
@@ -71,7 +71,7 @@ export class PostgresClaim implements Guard {
       `INSERT INTO lease AS held (name, token, holder, expires) VALUES ($1, 1, $2, 'infinity')
        ON CONFLICT (name) DO UPDATE SET token = held.token + 1, holder = excluded.holder RETURNING token`,
       [NAME, HOLDER],
-      TAKEOVER_MS,
+      MAX_TAKEOVER_MS,
     )
     this.#token = Number(rows[0]?.token)
     this.#state = 'held'

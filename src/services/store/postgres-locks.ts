@@ -5,14 +5,14 @@ import { DatabaseUnavailableError, type TransactionOptions } from './database.js
 /** A lock of a transaction, by its number in PostgreSQL: 64 bits. Names that share one wait without need. */
 interface Lock {
   readonly number: bigint
-  readonly kind: keyof typeof MOST
+  readonly kind: keyof typeof MAX_CONCURRENCY
 }
 
 /**
  * Most transactions of this process that wait for one lock with a connection each. Fewer than there are connections: a
  * lock whose holder stands still must leave some to those that do not want it.
  */
-const MOST = { alone: 2, shared: 4 }
+const MAX_CONCURRENCY = { alone: 2, shared: 4 }
 
 /** @param schema of the database, where another one has other locks */
 export function locksOf(schema: string, { locks = [], shares = [] }: TransactionOptions): readonly Lock[] {
@@ -60,7 +60,7 @@ export class LockQueues {
 
   #turn({ number, kind }: Lock, signal: AbortSignal): Promise<() => void> {
     const name = `${kind} ${number}`
-    const queue = this.#queues.get(name) ?? { limit: abortableLimit(MOST[kind]), users: 0 }
+    const queue = this.#queues.get(name) ?? { limit: abortableLimit(MAX_CONCURRENCY[kind]), users: 0 }
     this.#queues.set(name, queue)
     queue.users++
     return new Promise((enter, refuse) => {

@@ -30,13 +30,13 @@ export const CONNECT_MS = 5000
 export const COPY = 'dealgate copy'
 
 /** Longest wait for the answer to a statement, ms. */
-const STATEMENT_MS = 30_000
+const MAX_STATEMENT_MS = 30_000
 
 /**
  * Most connections. Transactions wait for one another, and take all of theirs while one is stopped: others are for what
  * waits for none, and for leases, which would be lost meanwhile.
  */
-const CONNECTIONS = { transactions: 9, reads: 5, leases: 2 }
+const MAX_CONNECTIONS = { transactions: 9, reads: 5, leases: 2 }
 
 /** Snapshots at a time: each takes a connection for reads, and its reader needs others. */
 const SNAPSHOTS = 2
@@ -108,10 +108,10 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Be
   const connections = (max: number, min: number, pipeline = false) => openPool(url, schema, log, { max, min, pipeline })
   const pools = {
     // One stays, by which a copy finds out whether the service runs.
-    reads: connections(CONNECTIONS.reads, 1),
+    reads: connections(MAX_CONNECTIONS.reads, 1),
     // Statements that the work does not wait for one by one go out together.
-    transactions: connections(CONNECTIONS.transactions, 0, true),
-    leases: connections(CONNECTIONS.leases, 0),
+    transactions: connections(MAX_CONNECTIONS.transactions, 0, true),
+    leases: connections(MAX_CONNECTIONS.leases, 0),
   }
   beside.watch?.pool(() => {
     const sum = (count: (pool: pg.Pool) => number) => Object.values(pools).reduce((all, pool) => all + count(pool), 0)
@@ -122,7 +122,7 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Be
 }
 
 /** The connections of one process to a schema. */
-type Pools = Readonly<Record<keyof typeof CONNECTIONS, pg.Pool>>
+type Pools = Readonly<Record<keyof typeof MAX_CONNECTIONS, pg.Pool>>
 
 function openPool<T>(
   url: string,
@@ -136,7 +136,7 @@ function openPool<T>(
     application_name: schema.filling ? COPY : schemaOf(schema),
     connectionTimeoutMillis: CONNECT_MS,
     // A statement that times out also ends its connection, which may be dead.
-    query_timeout: STATEMENT_MS,
+    query_timeout: MAX_STATEMENT_MS,
     options: settings(schemaOf(schema)),
     types: { getTypeParser: (type, format) => PARSERS[type] ?? pg.types.getTypeParser(type, format) },
   })
@@ -150,7 +150,7 @@ function openPool<T>(
 function settings(schema: string): string {
   const own = [
     `search_path=${schema}`,
-    `statement_timeout=${STATEMENT_MS}`,
+    `statement_timeout=${MAX_STATEMENT_MS}`,
     `idle_in_transaction_session_timeout=${IDLE_MS}`,
     // A plan that was made for an empty table must do for a large one. What an index does needs no compiler.
     'enable_seqscan=off',

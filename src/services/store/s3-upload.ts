@@ -8,7 +8,7 @@ import { type Hold, Room } from './s3-room.js'
 const MiB = 1024 * 1024
 
 /** Largest body that is written by one request, bytes. */
-const SINGLE_BYTES = 16 * MiB
+const MAX_SINGLE_BYTES = 16 * MiB
 
 /** All parts but the last have this size, which some stores demand, or one that makes do with 10,000 parts. */
 const PART_BYTES = 8 * MiB
@@ -18,7 +18,7 @@ const MAX_PARTS = 10_000
 const SMALL_BYTES = 16 * 1024
 
 /** Longest silence of a store that joins parts, which takes some of them minutes, ms. */
-const COMPLETE_MS = 5 * 60_000
+const MAX_COMPLETE_MS = 5 * 60_000
 
 function partBytesOf(size: number): number {
   return Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS))
@@ -36,7 +36,7 @@ export class Rooms {
 
   /** Resolves with the memory for the first bytes of a body of this size. Throws BodyError. */
   begin(size: number): Promise<Hold> {
-    return size <= SINGLE_BYTES ? this.#whole.begin(size) : this.#parts.begin(partBytesOf(size))
+    return size <= MAX_SINGLE_BYTES ? this.#whole.begin(size) : this.#parts.begin(partBytesOf(size))
   }
 }
 
@@ -96,7 +96,7 @@ export class NewS3Body implements NewBody {
     if (this.#bytes > this.#size) this.#failure ??= new Error('The body is longer than was said.')
     if (this.#failure !== undefined) return false
     const hasRoom = this.#hold.grow(this.#sending + this.#waitingBytes)
-    if (this.#size <= SINGLE_BYTES) return hasRoom
+    if (this.#size <= MAX_SINGLE_BYTES) return hasRoom
     const partBytes = partBytesOf(this.#size)
     if (this.#waitingBytes < partBytes) return hasRoom
     this.#running ??= this.#sendParts(partBytes)
@@ -107,7 +107,7 @@ export class NewS3Body implements NewBody {
     // A part that is being sent gives room. Without one, there must be room for the next.
     await this.#running
     if (this.#failure !== undefined) throw this.#failure
-    const wanted = this.#size <= SINGLE_BYTES ? this.#size : partBytesOf(this.#size)
+    const wanted = this.#size <= MAX_SINGLE_BYTES ? this.#size : partBytesOf(this.#size)
     if (!this.#hold.grow(this.#waitingBytes)) await this.#hold.reserve(Math.max(wanted, this.#waitingBytes))
   }
 
@@ -116,7 +116,7 @@ export class NewS3Body implements NewBody {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#bytes !== this.#size) throw new Error('The body is shorter than was said.')
     try {
-      const etag = await (this.#size <= SINGLE_BYTES ? this.#putWhole() : this.#complete())
+      const etag = await (this.#size <= MAX_SINGLE_BYTES ? this.#putWhole() : this.#complete())
       const body = { name: this.#name, size: this.#size, mark: markOf(etag, this.#crc) }
       const { freshMs } = this.#context
       return freshMs === undefined ? body : { ...body, until: this.#begun + freshMs }
@@ -170,7 +170,7 @@ export class NewS3Body implements NewBody {
     return client.patiently(async (attempt, signal) => {
       this.#written = true
       try {
-        const asked = { method: 'POST', key, query, body, idleMs: COMPLETE_MS } as const
+        const asked = { method: 'POST', key, query, body, idleMs: MAX_COMPLETE_MS } as const
         await client.document(asked, 'CompleteMultipartUploadResult', signal)
       } catch (error) {
         // An attempt before may have completed it.

@@ -18,7 +18,7 @@ import { Changes, KeptRows } from './kept-rows.js'
 import { soleLease } from './lease.js'
 
 /** Longest wait for a transaction of another process, ms. */
-const BUSY_MS = 5000
+const MAX_BUSY_MS = 5000
 
 /** Most transactions per commit; bounds how long a commit blocks the event loop. */
 const MAX_BATCH = 256
@@ -65,7 +65,7 @@ function open(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
   const db = new DatabaseSync(file)
   try {
     db.exec(`
-      PRAGMA busy_timeout = ${BUSY_MS};
+      PRAGMA busy_timeout = ${MAX_BUSY_MS};
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
       PRAGMA foreign_keys = ON;
@@ -125,7 +125,7 @@ export function readSqlite(file: string): { readonly connection: Connection; clo
 
 function openReader(file: string): DatabaseSyncInstance {
   const reader = new DatabaseSync(file, { readOnly: true })
-  reader.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA cache_size = -32768;`)
+  reader.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}; PRAGMA cache_size = -32768;`)
   return reader
 }
 
@@ -310,7 +310,7 @@ export class SqliteDatabase<T> implements Database<T> {
     } catch {
       // A reader holds the log: there may be enough space nevertheless.
     } finally {
-      this.#writer.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      this.#writer.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}`)
     }
   }
 

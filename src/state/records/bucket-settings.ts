@@ -22,7 +22,7 @@ const CREATION_TIME = '@birth'
 export const CACHED_MS = 900
 
 /** Most cached records. */
-const CACHED_BUCKETS = 1_000
+const MAX_CACHED = 1_000
 
 interface Remembered {
   readonly settings: Promise<Settings | undefined>
@@ -46,7 +46,7 @@ export function createBucketSettings(
   use: CacheUse = new CacheUse(),
 ): BucketSettings {
   const records = state.records<Settings>('bucket-settings')
-  const remembered = new LRUCache<string, Remembered>({ max: CACHED_BUCKETS })
+  const remembered = new LRUCache<string, Remembered>({ max: MAX_CACHED })
   /**
    * Records that belong to another bucket than the present one, as the gateway said. The gateway need not be asked
    * again until they are read again.

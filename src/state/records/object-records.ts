@@ -13,7 +13,7 @@ import type { Table } from './table.js'
 const REMOVED_MS = 3_600_000
 
 /** Attempts with higher fences, which a clock that was set back makes necessary. */
-const ATTEMPTS = 4
+const MAX_ATTEMPTS = 4
 
 /** An object record as it is stored: the members have the names that they had in the first releases. */
 type StoredRecord = Omit<ObjectRecord, 'revision' | 'archive'> & {
@@ -128,7 +128,7 @@ export class KeyvObjectRecords implements ObjectRecords {
       if (stands === undefined) return
       // The lock is lost, and raise() throws; or a clock was set back.
       await lock.raise(stands)
-      if (attempt >= ATTEMPTS) throw new Error(`the fence of the record stays below ${stands}`)
+      if (attempt >= MAX_ATTEMPTS) throw new Error(`the fence of the record stays below ${stands}`)
     }
   }
 }

@@ -5,7 +5,7 @@ import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import type { BatchOrder, Row } from '../../../src/s3/batch/order.js'
 import { CHECKPOINT } from '../../../src/s3/batch/prepare.js'
 import { type BatchRecord, NEW_RECORD } from '../../../src/s3/batch/records.js'
-import { type BatchDeps, batchJobs, Live, MOST_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
+import { type BatchDeps, batchJobs, Live, MAX_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
 import { Pace, Turns } from '../../../src/s3/batch/turns.js'
 
 interface Scene {
@@ -67,7 +67,7 @@ function run(records: readonly Partial<BatchRecord>[], scene: Scene = {}) {
 
 t.test('a key pair whose jobs are many leaves room to others', async (t) => {
   const live = new Live()
-  const ends = Array.from({ length: MOST_OPEN_OF_ONE }, (_, at) => live.begin(`j-${at}`, 'busy', NEW_RECORD))
+  const ends = Array.from({ length: MAX_OPEN_OF_ONE }, (_, at) => live.begin(`j-${at}`, 'busy', NEW_RECORD))
   await t.rejects(run([{}], { owner: 'busy', live }), new Retry(30_000, 'Ready'))
   await t.resolves(run([{}], { owner: 'other', live }))
   ends[0]?.()

@@ -107,7 +107,7 @@ export class Batch<Message> {
 }
 
 /** Longest wait for the metrics of a worker, ms; then its former ones are used. */
-const PATIENCE_MS = 2000
+const MAX_WAIT_MS = 2000
 
 interface PendingScrape {
   readonly worker: number
@@ -163,7 +163,7 @@ export class WorkerMetrics {
         this.#asked.delete(id)
         resolve()
       }
-      const timer = setTimeout(settle, PATIENCE_MS)
+      const timer = setTimeout(settle, MAX_WAIT_MS)
       this.#asked.set(id, { worker, resolve: settle })
       ask(worker, id)
     })

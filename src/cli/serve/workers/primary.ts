@@ -31,7 +31,7 @@ import { Supervisor } from './supervisor.js'
  * Longest time for which a request that a worker has sent to the embedded gateway may take effect after its death, ms.
  * A write that is even later is refused, because the next holder of the lease has a higher fence.
  */
-const LATE_WRITE_MS = 3000
+const MAX_LATE_WRITE_MS = 3000
 
 /**
  * Starts the workers that serve requests, and the embedded services in this process, unless the workers run them.
@@ -77,7 +77,7 @@ export async function startWorkers(
     // The services in workers end after the requests, and have the time that the whole server has.
     graceMs: inWorkers ? undefined : endingMs(config),
     ended(worker) {
-      if (embedded && fenced) leases.abandon(worker, LATE_WRITE_MS)
+      if (embedded && fenced) leases.abandon(worker, MAX_LATE_WRITE_MS)
     },
     release(lease) {
       void leases.release(lease)

@@ -274,12 +274,12 @@ class Steps {
     const id = ++this.#last
     const taken = new Promise<void>((resolve, reject) => this.#waiting.set(id, { worker, resolve, reject }))
     this.#send(worker, { kind: 'step', id, step })
-    return withinDeadline(taken, STEP_MS)
+    return withinDeadline(taken, MAX_STEP_MS)
   }
 }
 
 /** Longest time for a step in one worker, ms. */
-const STEP_MS = 120_000
+const MAX_STEP_MS = 120_000
 
 interface Waiting {
   readonly worker: Worker

@@ -6,7 +6,7 @@ import type { EndedDeal } from './deals.js'
 type PruningContext = Pick<GatewayCore, 'db' | 'network' | 'tasks' | 'log' | 'upkeep'>
 
 /** Most deals per query, and most files per transaction. */
-const DEALS_PER_ROUND = 100
+const MAX_DEALS = 100
 const FILES = 500
 
 /**
@@ -23,7 +23,7 @@ export function keepPruning(context: PruningContext): void {
 async function prune(context: PruningContext, signal: AbortSignal): Promise<void> {
   const { db, network, upkeep } = context
   if (!(await upkeep.take())) return
-  const rounds = pages('id', 0, (after) => db.read.deals.ended(network.kind, network.epoch(), after, DEALS_PER_ROUND))
+  const rounds = pages('id', 0, (after) => db.read.deals.ended(network.kind, network.epoch(), after, MAX_DEALS))
   for await (const ended of rounds) for (const deal of ended) await pruneDeal(context, deal, signal)
 }
 

@@ -106,10 +106,10 @@ function readEtag(text: string | undefined, header: string): string | undefined 
 }
 
 /** Most characters of a record: visible ASCII. */
-const RECORD = /^[\x20-\x7e]{1,8192}$/
+const MAX_RECORD = /^[\x20-\x7e]{1,8192}$/
 
 export function isRecord(text: string): boolean {
-  return RECORD.test(text)
+  return MAX_RECORD.test(text)
 }
 
 /**

@@ -133,7 +133,7 @@ export async function changeBucket(
 }
 
 /** Most entries of a page. */
-const MOST = 1000
+const MAX_KEYS = 1000
 
 /**
  * Lists all versions, a page at a time. `versionMarker` is `nextVersionMarker` of the page before, or any id: the
@@ -145,9 +145,12 @@ const listObjectVersions = defineSignedMethod({
   params: z.object({
     ...{ bucketName: text, prefix: text, delimiter: text },
     ...{ keyMarker: text, versionMarker: optionalText },
-    maxKeys: z.int().min(1).max(MOST).optional(),
+    maxKeys: z.int().min(1).max(MAX_KEYS).optional(),
   }),
-  async run({ bucketName, prefix, delimiter, keyMarker, versionMarker = '', maxKeys = MOST }, { context, account }) {
+  async run(
+    { bucketName, prefix, delimiter, keyMarker, versionMarker = '', maxKeys = MAX_KEYS },
+    { context, account },
+  ) {
     const bucket = await mustOwnBucket(context, account, bucketName)
     if (versionMarker !== '' && (keyMarker === '' || !isVersionId(versionMarker)))
       throw new GatewayError('InvalidArguments')

@@ -174,7 +174,7 @@ function fileIn(folder: string): string {
 }
 
 /** Longest wait for another process that claims the folder, ms: longer than a store may take for its steps. */
-const CLAIM_MS = 60_000
+const MAX_CLAIM_MS = 60_000
 
 /** The claim as the index keeps it. */
 class ClaimRow implements ClaimRecord {
@@ -185,7 +185,7 @@ class ClaimRow implements ClaimRecord {
   constructor(db: Database<BodyTables>, owner: string) {
     this.#db = db
     this.owner = owner
-    this.alone = db.shared ? (work) => withLease(db.lease('claim'), work, CLAIM_MS) : undefined
+    this.alone = db.shared ? (work) => withLease(db.lease('claim'), work, MAX_CLAIM_MS) : undefined
   }
 
   async read(): Promise<FolderRow> {

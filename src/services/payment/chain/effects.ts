@@ -2,7 +2,7 @@ import { DAY_SECONDS } from '../../../common/time.js'
 import { tableOf } from '../../store/database.js'
 import { inUnits, MAX_ISSUED, PRICE_DECIMALS } from '../embedded-payments.js'
 import type { Lock, LockTable } from '../ledger.js'
-import { LOCK_DAYS } from '../prices.js'
+import { MAX_LOCK_DAYS } from '../prices.js'
 import type { ChainEvent } from './abi.js'
 import type { ChainLog, ChainTable } from './chain-table.js'
 import type { LockedPayment } from './node.js'
@@ -166,7 +166,7 @@ export class ChainEffects {
     if (known !== undefined || upload.status !== 'Pending') return 'paid twice'
     if (event.amount < (await this.#inUnits(BigInt(upload.price)))) return 'underpaid'
     if (event.amount > (await this.#inUnits(MAX_ISSUED))) return 'too large'
-    if (event.deadline < BigInt(event.time + LOCK_DAYS * DAY_SECONDS)) return 'locked too short'
+    if (event.deadline < BigInt(event.time + MAX_LOCK_DAYS * DAY_SECONDS)) return 'locked too short'
     return event.deadline > MAX_DEADLINE ? 'locked too long' : undefined
   }
 

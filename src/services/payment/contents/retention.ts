@@ -12,7 +12,7 @@ const UNPAID_DAYS = PAYABLE_DAYS + 1
 const SWEEP_SECONDS = 3600
 
 /** Most uploads or contents of one transaction. */
-const BATCH = 100
+const MAX_BATCH = 100
 
 /** Epochs of so many days, as the network counts the time. */
 export function epochsOf(days: number, { epochSeconds }: Pick<Network, 'epochSeconds'>): number {
@@ -65,10 +65,10 @@ export class Retention {
     const table = db.read.retention
     const epoch = network.epoch()
     const old = epoch - epochsOf(UNPAID_DAYS, network)
-    for (let removed = BATCH; removed === BATCH; ) {
-      removed = await db.transaction(({ retention }) => retention.removeUnpaid(old, BATCH))
+    for (let removed = MAX_BATCH; removed === MAX_BATCH; ) {
+      removed = await db.transaction(({ retention }) => retention.removeUnpaid(old, MAX_BATCH))
     }
-    for await (const next of pages('id', 0, (after) => table.contents(after, BATCH, epoch))) {
+    for await (const next of pages('id', 0, (after) => table.contents(after, MAX_BATCH, epoch))) {
       const unneeded = next.filter(({ needed }) => needed === 0)
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
@@ -86,7 +86,7 @@ export class Retention {
   async #forgetWallets(): Promise<void> {
     const { db, seconds } = this.#deps
     const expired = seconds() - 2 * DAY_SECONDS
-    for await (const next of pages('id', 0, (after) => db.read.wallets.before(expired, after, BATCH))) {
+    for await (const next of pages('id', 0, (after) => db.read.wallets.before(expired, after, MAX_BATCH))) {
       await db.transaction(async ({ wallets }) => {
         for (const { id } of next) await wallets.forgetEmpty(id)
       })

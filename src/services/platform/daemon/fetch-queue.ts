@@ -5,7 +5,7 @@ import type { PlatformDeal } from '../tasks/deal-table.js'
 const MAX_CONCURRENCY = 4
 
 /** Most of them for one user: a slow server of one user holds up no other user. */
-const OF_USER = 2
+const MAX_OF_USER = 2
 
 const START = { task: 0, id: 0 }
 
@@ -79,7 +79,7 @@ export class FetchQueue {
   }
 
   #mayBegin(user: number): boolean {
-    return !this.#paused.has(user) && [...this.#running.values()].filter((one) => one === user).length < OF_USER
+    return !this.#paused.has(user) && [...this.#running.values()].filter((one) => one === user).length < MAX_OF_USER
   }
 
   async #dealOf(user: number): Promise<DealToFetch | undefined> {

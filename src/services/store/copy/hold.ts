@@ -4,7 +4,7 @@ import pg from 'pg'
 import type { Schema } from '../database.js'
 import { LEASE_MS } from '../lease.js'
 import { CONNECT_MS, COPY, schemaOf } from '../postgres.js'
-import { HEARTBEAT_MS, SESSION, TAKEOVER_MS } from '../postgres-claim.js'
+import { HEARTBEAT_MS, MAX_TAKEOVER_MS, SESSION } from '../postgres-claim.js'
 import { asking } from '../postgres-errors.js'
 
 /** Time for the server to notice that a process has ended, and pause between two looks, ms. */
@@ -51,7 +51,7 @@ export async function holdPostgres(
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: TAKEOVER_MS,
+    query_timeout: MAX_TAKEOVER_MS,
     options: SESSION.map((one) => `-c ${one}`).join(' '),
   })
   client.on('error', () => {})

@@ -5,7 +5,7 @@ import { GatewayError } from '../../errors.js'
 import type { TaskForm } from './task-form.js'
 
 /** Longest call of the platform, ms: it reads every deal of a posted task. */
-const CALL_MS = 120_000
+const MAX_CALL_MS = 120_000
 
 const PAGE = 1000
 const MAX_DEALS = 100_000
@@ -91,7 +91,7 @@ export class PlatformClient {
   }
 
   async #call(call: ServiceCall): Promise<ServiceAnswer> {
-    const bounds = { token: this.#token, signal: this.#signal, timeoutMs: CALL_MS }
+    const bounds = { token: this.#token, signal: this.#signal, timeoutMs: MAX_CALL_MS }
     const answer = await this.#client.send({ ...call, ...bounds }).catch((cause) => {
       this.#signal.throwIfAborted()
       throw new PlatformFailure('The task platform cannot be reached, or its answer is too long.', { cause })
