@@ -184,7 +184,7 @@ async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, co
 }
 
 /** Throws AccessDenied for an anonymous caller, unless the request was granted. */
-export function signRequired(): S3Error {
+function signRequired(): S3Error {
   return new S3Error('AccessDenied', { message: 'Anonymous access is not allowed: sign the request.' })
 }
 

@@ -4,7 +4,7 @@ import { readDocuments } from './documents.js'
 import type { Conditions, ServiceName } from './question.js'
 
 /** A write by a part of this server, on behalf of a bucket. */
-export interface ServiceWrite {
+interface ServiceWrite {
   readonly service: ServiceName
   /** Where it writes. */
   readonly bucket: string

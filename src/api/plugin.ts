@@ -44,7 +44,7 @@ export interface ListedProvider {
 }
 
 /** A task that a plugin has had created from a bucket. */
-export interface CreatedFromBucket {
+interface CreatedFromBucket {
   readonly jobId: string
   readonly bucket: string
   readonly name: string

@@ -21,7 +21,7 @@ export interface LockRule {
   readonly years?: number
 }
 
-export type VersioningStatus = 'Enabled' | 'Suspended'
+type VersioningStatus = 'Enabled' | 'Suspended'
 
 export interface BucketVersioning {
   /** Absent: the bucket was never versioned. */

@@ -138,7 +138,7 @@ const HEADER = /^\s*\[\s*(.*?)\s*\]/
 const MEMBER = /^([^\s#;[=:][^=:]*?)\s*[=:]\s*(.*?)\s*$/
 
 /** The members of a section of an INI file, as aws-cli reads it; undefined when the file has no such section. */
-export function readSection(text: string, section: string): ReadonlyMap<string, string> | undefined {
+function readSection(text: string, section: string): ReadonlyMap<string, string> | undefined {
   const lines = linesOf(text)
   const place = find(lines, section)
   if (!place) return undefined

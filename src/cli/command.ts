@@ -137,6 +137,20 @@ export class Failure extends Error {
   override readonly name = 'Failure'
 }
 
+/** Runs a command on what it has opened, and closes that. Throws Failure for a value that it refuses. */
+export async function withBook<B extends { close(): void | Promise<void> }, T>(
+  book: B,
+  use: (book: B) => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await use(book)
+  } catch (error) {
+    throw error instanceof RangeError ? new Failure(error.message) : error
+  } finally {
+    await book.close()
+  }
+}
+
 /** Prints the text of a command, or with --print json the document, as a line. */
 export function print({ print: format }: Pick<Config, 'print'>, document: unknown, text: string): void {
   process.stdout.write(format === 'json' ? `${JSON.stringify(document)}\n` : text)

@@ -159,7 +159,7 @@ export async function ask(question: string, instead: string): Promise<string> {
 }
 
 /** As `ask`, and shows nothing of the answer. */
-export async function askSecretly(question: string, instead: string): Promise<string> {
+async function askSecretly(question: string, instead: string): Promise<string> {
   return prompt(question, instead, false)
 }
 

@@ -6,7 +6,7 @@ import { nameProblem } from '../plugins/check-plugins.js'
 import { Failure } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 
-export interface NewFlags {
+interface NewFlags {
   /** An npm version specifier: a range of versions, or `file:` and a folder. */
   readonly dealgate?: string
 }
@@ -57,7 +57,7 @@ function isFromRegistry(own: string): boolean {
   }
 }
 
-export function pluginTemplate(name: string, dealgate: string): Readonly<Record<string, string>> {
+function pluginTemplate(name: string, dealgate: string): Readonly<Record<string, string>> {
   return {
     'package.json': packageJson(name, dealgate),
     'index.js': indexJs(name),

@@ -8,7 +8,7 @@ import { builtInPlugins, obtainPlugins } from './built-in-plugins.js'
 import { EXIT_FAILURE } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 
-export interface CheckFlags {
+interface CheckFlags {
   /** JSON */
   readonly options?: string
 }

@@ -1,6 +1,6 @@
 import { newPassword } from '../services/platform/password.js'
 import { hasUsers, openUserBook, type UserBook } from '../services/platform/user-book.js'
-import { Failure, print } from './command.js'
+import { Failure, print, withBook } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { columns, SecretReader } from './keys/key-commands.js'
 import type { Changed } from './running.js'
@@ -107,12 +107,5 @@ async function within<T>(config: Config, use: (book: UserBook) => T | Promise<T>
   if (config.database === undefined && !hasUsers(folder)) {
     throw new Failure(`The data folder ${config.data} has no task platform yet: start \`dealgate serve\` once.`)
   }
-  const book = await openUserBook(folder, config.database)
-  try {
-    return await use(book)
-  } catch (error) {
-    throw error instanceof RangeError ? new Failure(error.message) : error
-  } finally {
-    await book.close()
-  }
+  return withBook(await openUserBook(folder, config.database), use)
 }

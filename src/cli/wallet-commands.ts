@@ -5,7 +5,7 @@ import { checksummed, parseAddress, signText } from '../services/payment/address
 import { formatAmount, parseAmount } from '../services/payment/embedded-payments.js'
 import { hasWallets, openWalletBook, type WalletBook } from '../services/payment/store.js'
 import { DatabaseUnavailableError } from '../services/store/database.js'
-import { Failure, print } from './command.js'
+import { Failure, print, withBook } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { callEndpoint, type Endpoint } from './endpoint-call.js'
 import { SecretReader } from './keys/key-commands.js'
@@ -156,14 +156,7 @@ async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>):
   if (config.database === undefined && !hasWallets(folder)) {
     throw new Failure(`The data folder ${config.data} has no storage payment service yet: start it once.`)
   }
-  const book = await openWalletBook(folder, config.database)
-  try {
-    return await use(book)
-  } catch (error) {
-    throw error instanceof RangeError ? new Failure(error.message) : error
-  } finally {
-    await book.close()
-  }
+  return withBook(await openWalletBook(folder, config.database), use)
 }
 
 function printBalance(config: Config, address: string, balance: bigint): void {
@@ -177,7 +170,7 @@ function printBalance(config: Config, address: string, balance: bigint): void {
  * @param url of an S3 endpoint with the plugin `pay`, without a path
  * @returns when the link ends, ISO 8601, if the service says so
  */
-export async function linkWallet(url: URL, signer: Signer, wallet: WalletKey): Promise<string | undefined> {
+async function linkWallet(url: URL, signer: Signer, wallet: WalletKey): Promise<string | undefined> {
   const endpoint = { url, signer }
   const { address, secretKey } = wallet
   const { ChainName: network } = await call(endpoint, 'GET', 'system-config')

@@ -28,7 +28,7 @@ export type ShownJob = z.output<typeof Job>
 
 const FAILED = ['Failed', 'Cancelled']
 
-export interface JobsFlags extends WatchFlags {
+interface JobsFlags extends WatchFlags {
   readonly ofPlugin?: string
 }
 
@@ -44,7 +44,7 @@ export async function showJobs(config: Config, own: JobsFlags): Promise<void> {
   })
 }
 
-export interface ListedJob {
+interface ListedJob {
   readonly shown: ShownJob
   /** As the server answered it. */
   readonly document: unknown

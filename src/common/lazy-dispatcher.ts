@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici'
  * undici. Where it cannot be loaded, as after the files of a running program were replaced, the error is that of a
  * connection that was not made: nothing was sent.
  */
-export async function loadUndici(): Promise<typeof import('undici')> {
+async function loadUndici(): Promise<typeof import('undici')> {
   try {
     return await import('undici')
   } catch (cause) {

@@ -7,7 +7,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
  */
 
 /** Text has one character per byte: for few bytes it costs less than a buffer, which has memory of its own. */
-export type PortBody = string | Uint8Array
+type PortBody = string | Uint8Array
 
 /** Up to this size a body is sent as text, bytes. */
 const MAX_TEXT_BYTES = 32 * 1024
@@ -30,7 +30,7 @@ export type PortRequestMessage = readonly [
 export type FromClient = PortRequestMessage | readonly [id: Id, taken: number] | readonly [id: Id]
 
 /** Names of headers and their values in turn, as for `writeHead`. */
-export type PortHeaders = readonly (string | number)[]
+type PortHeaders = readonly (string | number)[]
 
 /**
  * The head of an answer, with its body if that is whole; a part of a body; its end: true, or false where it was cut

@@ -5,7 +5,7 @@
  */
 
 /** What a service writes for each kind. */
-export interface KindValues {
+interface KindValues {
   text: string
   nullableText: string | null
   /** A whole number. */

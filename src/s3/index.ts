@@ -11,6 +11,7 @@ import { listBuckets } from './bucket/list-buckets.js'
 import { listObjects, listObjectsV2 } from './bucket/list-objects.js'
 import { postObject } from './bucket/post-object.js'
 import { preflightBucket, preflightObject } from './bucket/preflight.js'
+import { bucketWebsite } from './bucket/website.js'
 import { live, ready } from './health.js'
 import { bucketLifecycle } from './lifecycle/operations.js'
 import { bucketLogging } from './logging/operations.js'
@@ -38,7 +39,6 @@ import {
   putObjectRetention,
 } from './versions/object-lock.js'
 import { bucketVersioning } from './versions/versioning.js'
-import { bucketWebsite } from './website/configuration.js'
 
 /** Core S3, as a plugin. */
 export const s3Plugin: Plugin = {

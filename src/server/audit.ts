@@ -5,7 +5,7 @@ import type { Reply, RequestHead } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
 import type { Selected } from '../plugins/table.js'
-import { type Changes, kindOf } from './manage/changes.js'
+import { type Change, type Changes, kindOf } from './manage/changes.js'
 
 /** Operations that write objects and nothing else. What they order besides, such as deals, is a job. */
 const CONTENT = new Set([
@@ -114,27 +114,12 @@ function isLate({ body }: Reply): boolean {
 }
 
 /** A change of access, settings or spending, or an order that can spend money. */
-export interface AuditEntry {
-  readonly time: string
-  /** `PutBucketPolicy`, or `job <kind>` for a job that was created. */
-  readonly action: string
+export interface AuditEntry extends Change {
   readonly plugin?: string | undefined
-  /** Access key id; absent for what the server does by itself. */
-  readonly accessKeyId?: string | undefined
   /** User of the operating system, for a command such as `dealgate keys add`. */
   readonly user?: string | undefined
-  /** Name and role of the session of temporary credentials. */
-  readonly session?: string | undefined
-  readonly requestId?: string | undefined
-  readonly remote?: string | undefined
-  readonly bucket?: string | undefined
-  readonly key?: string | undefined
-  /** Path of what a job is about, or what a command has changed. */
-  readonly resource?: string | undefined
   /** What a command has spent, in coins. */
   readonly amount?: string | undefined
-  /** Options that a reload has changed, or what a key pair may do: `read:photos`. */
-  readonly changed?: readonly string[] | undefined
   /** `ok`, `begun` for an answer that comes later, the S3 error code, or `failed` for a command. */
   readonly outcome: string
   readonly status?: number | undefined

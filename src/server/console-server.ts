@@ -19,7 +19,7 @@ export interface ConsoleTarget {
   readonly region: string
 }
 
-export interface ConsoleOptions {
+interface ConsoleOptions {
   readonly host: string
   /** 0 selects a free port. */
   readonly port: number

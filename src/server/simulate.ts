@@ -14,7 +14,7 @@ import { taggingOfHeader } from '../s3/tags.js'
 import type { Contexts } from './context.js'
 
 /** What a request would be. */
-export interface Simulated {
+interface Simulated {
   /** Undefined: the request is not signed. */
   readonly identity: Identity | undefined
   /** Such as `s3:GetObject`. */
@@ -25,7 +25,7 @@ export interface Simulated {
   readonly from: RequestHead
 }
 
-export interface Simulation {
+interface Simulation {
   readonly allowed: boolean
   /** The statement, ACL, right or rule that decides. */
   readonly reason: string

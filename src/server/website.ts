@@ -13,10 +13,16 @@ import { openBody } from '../http/body/open-body.js'
 import { toS3Error } from '../http/error-reply.js'
 import { send } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
+import {
+  bucketOfHost,
+  type Redirect,
+  redirectByRule,
+  redirectOfAll,
+  type Visited,
+  type WebsiteConfiguration,
+} from '../s3/bucket/website.js'
 import { REDIRECT } from '../s3/object/attributes.js'
 import { taggingOfHeader } from '../s3/tags.js'
-import type { WebsiteConfiguration } from '../s3/website/configuration.js'
-import { bucketOfHost, type Redirect, redirectByRule, redirectOfAll, type Visited } from '../s3/website/routing.js'
 import { describeRequest, requestId } from './access-log.js'
 import type { HandleDeps } from './handle.js'
 import { admitClient } from './traffic/traffic.js'

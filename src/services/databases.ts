@@ -48,7 +48,7 @@ export async function copyServices(
 }
 
 /** Where the bodies of the embedded gateway are, and where they go. */
-export interface BodyMove {
+interface BodyMove {
   /** Folder of the services. */
   readonly data: string
   /** URL of the PostgreSQL database that has the tables, if the folder has not. */

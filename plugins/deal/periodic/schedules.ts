@@ -8,7 +8,7 @@ type Times = Pick<BackupSchedule, 'Cron' | 'TimeZone'>
  * The reason why the times of a schedule are not valid, in a sentence; undefined when they are.
  * @param now ms since 1970
  */
-export function whyInvalid(times: Times, now: number): string | undefined {
+function whyInvalid(times: Times, now: number): string | undefined {
   if (!/^\S+( \S+){4}$/.test(times.Cron))
     return 'Cron must have five fields with single spaces between them: minute, hour, day of the month, month, day of the week.'
   if (!isTimeZone(times.TimeZone)) return `${times.TimeZone} is not a time zone, such as Europe/Berlin.`

@@ -261,7 +261,7 @@ export interface DealRecord {
 }
 
 /** A state when it was first reported. */
-export interface ReportedState {
+interface ReportedState {
   readonly state: string
   readonly message?: string
   /** ms since 1970. */

@@ -3,7 +3,7 @@ import { payingAccount } from '../subject.js'
 import { subjectKey } from './deal-records.js'
 
 /** What happened to an object, as far as no record of a deal, job or object tells it. */
-export type KeptEvent =
+type KeptEvent =
   | 'DealRequested'
   | 'DealFailed'
   | 'RenewalFailed'

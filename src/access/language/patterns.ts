@@ -27,7 +27,7 @@ const onBuckets = words(`
 `)
 const onNothing = ['ListAllMyBuckets']
 
-export interface KnownAction {
+interface KnownAction {
   /** Name as S3 spells it, with `s3:`. */
   readonly name: string
   readonly on: 'object' | 'bucket' | 'service'

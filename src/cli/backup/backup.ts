@@ -12,7 +12,7 @@ import { servicesFolder } from '../serve/gateway.js'
 import { BackupsFolder, type Manifest, readManifest, writeManifest } from './manifest.js'
 import { isLeftOut, type Taken, takeBackup } from './take-backup.js'
 
-export interface BackupFlags {
+interface BackupFlags {
   readonly keep?: string
   readonly verify?: boolean
   readonly withKeys?: boolean

@@ -9,7 +9,7 @@ import { ProgressLine, partText } from '../progress.js'
 import { CONTENT, closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes, StoredFiles } from './copies.js'
 import { damaged, findBackup, type Listed, readManifest } from './manifest.js'
 
-export interface RestoreFlags {
+interface RestoreFlags {
   readonly check?: boolean
 }
 

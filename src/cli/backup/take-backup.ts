@@ -170,7 +170,7 @@ const LEFT_OUT: readonly RegExp[] = [
 ]
 
 /** Whether a path below the data folder is not part of the backup. */
-export type LeavesOut = (path: string) => boolean
+type LeavesOut = (path: string) => boolean
 
 export function isLeftOut(path: string): boolean {
   return LEFT_OUT.some((pattern) => pattern.test(path))

@@ -14,7 +14,7 @@ import {
 import { ProgressLine } from '../progress.js'
 import { checks } from './doctor-checks.js'
 
-export interface DoctorFlags {
+interface DoctorFlags {
   readonly endpointUrl?: string
   readonly report?: boolean
 }
@@ -62,7 +62,7 @@ export function versions(): string {
 }
 
 /** The options that differ from their defaults, one in a line. Secrets are replaced. */
-export function optionLines(config: Config): string[] {
+function optionLines(config: Config): string[] {
   return optionNames.filter((name) => differs(name, config)).map((name) => `${flagOf(name)} ${shown(name, config)}`)
 }
 

@@ -140,14 +140,14 @@ export function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /** Parses `read:photos/2024/`; undefined for another form. The schema of identities validates bucket and prefix. */
-export function parseRight(text: string): Right | undefined {
+function parseRight(text: string): Right | undefined {
   const [, access, bucket = '', prefix] = /^(read|write|readwrite):([^/]+)(?:\/(.*))?$/s.exec(text) ?? []
   if (access === undefined) return undefined
   return { bucket, ...(prefix ? { prefix } : {}), access: access as Right['access'] }
 }
 
 /** Formats rights as parseRight parses them, followed by the actions. */
-export function formatRights({ rights, actions = [] }: Pick<Identity, 'rights' | 'actions'>): string {
+function formatRights({ rights, actions = [] }: Pick<Identity, 'rights' | 'actions'>): string {
   if (rights === undefined) return 'all that the account may'
   const texts = [
     ...rights.map(({ bucket, prefix, access }) => `${access}:${bucket}${prefix === undefined ? '' : `/${prefix}`}`),

@@ -21,7 +21,7 @@ interface ManagedOptions {
 }
 
 /** What an operator manages by calls. */
-export interface Managed {
+interface Managed {
   /** The key pairs in the credentials file, which every process of the server follows. */
   readonly keys: KeyStore
   /** The accounts of the embedded gateway, in its data folder, which it follows; undefined with another gateway. */

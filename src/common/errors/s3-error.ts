@@ -68,7 +68,7 @@ export function isMarked(value: unknown, mark: symbol): boolean {
 }
 
 /** Implements `value instanceof type` for subclasses of classes that are recognised by marks. */
-export function isOfClass(type: unknown, value: unknown): boolean {
+function isOfClass(type: unknown, value: unknown): boolean {
   return Function.prototype[Symbol.hasInstance].call(type, value)
 }
 
@@ -109,7 +109,7 @@ export function slowDown(message: string, { seconds = RETRY_AFTER, cause }: Slow
   return new S3Error('SlowDown', { message, cause, headers: { 'retry-after': String(seconds) } })
 }
 
-export interface SlowDownFacts {
+interface SlowDownFacts {
   /** Until the client may retry. */
   readonly seconds?: number
   readonly cause?: unknown

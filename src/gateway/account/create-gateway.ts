@@ -52,7 +52,7 @@ export interface GatewayPoolOptions {
   readonly watch?: GatewayWatch
 }
 
-export interface GatewayUsage {
+interface GatewayUsage {
   readonly connections: readonly {
     readonly use: string
     readonly busy: number

@@ -126,8 +126,8 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 }
 
 /**
- * Uses a new connection: on a kept one that the gateway has closed meanwhile, it would remain unknown whether a POST was
- * received, and a deal that is made is not made twice.
+ * Uses a new connection: on a kept one that the gateway has closed meanwhile, it would remain unknown whether a POST
+ * was received, and a deal that is made is not made twice.
  */
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
   const { address, rest, watch } = to

@@ -302,7 +302,7 @@ export async function isReadable(client: GatewayClient, bucket: string, key: str
  * Content-Disposition, and control characters there break the answer: this requests another disposition for such a
  * name. Throws S3Error.
  */
-export function requestWhole(client: GatewayClient, bucket: string, key: string): Promise<RestResponse> {
+function requestWhole(client: GatewayClient, bucket: string, key: string): Promise<RestResponse> {
   const query = endsInControl(key) ? `&response-content-disposition=${PLAIN_DISPOSITION}` : ''
   return request(client, 'GET', { bucket, key }, {}, query)
 }

@@ -118,7 +118,7 @@ function parseJson(text: string): unknown {
  * and vice versa. A value that does not fit stays unchanged, so that the schema refuses it.
  * @throws InvalidArgument for members that are unknown or given twice
  */
-export function fromJson(shape: Shape, value: unknown, path = '', aliases?: ReadonlyMap<string, string>): unknown {
+function fromJson(shape: Shape, value: unknown, path = '', aliases?: ReadonlyMap<string, string>): unknown {
   switch (shape.kind) {
     case 'text':
       if (typeof value === 'number') return exactText(value, path)

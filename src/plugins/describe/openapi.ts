@@ -20,7 +20,7 @@ interface DescribedServer {
  * Describes the calls of all plugins as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0.html). OpenAPI
  * paths have no queries, so a sub-resource appears after `#` in the path, and as a required parameter.
  */
-export function describeCalls({ title, version, server, rows }: DescribedServer): Json {
+function describeCalls({ title, version, server, rows }: DescribedServer): Json {
   const paths: Record<string, Record<string, Json>> = {}
   const ids = new Set<string>()
   const schemas = new OpenApiSchemas({ Error: ERROR })

@@ -18,7 +18,7 @@ export function warningHeaders(warning: string | undefined): ReplyHeaders {
   return { 'x-dealgate-warning': warning?.toWellFormed().replace(/[^\x20-\x7e]+/g, encodeURIComponent) }
 }
 
-export interface PublicContent {
+interface PublicContent {
   readonly bucket: string
   /** Absent for all objects below `prefix`. */
   readonly key?: string | undefined

@@ -28,7 +28,7 @@ export const STATUSES = [
   ...(['Completing', 'Complete', 'Cancelling', 'Cancelled', 'Failing', 'Failed'] as const),
 ] as const
 
-export type BatchStatus = (typeof STATUSES)[number]
+type BatchStatus = (typeof STATUSES)[number]
 
 /** What clients do with batch jobs, by the calls of both interfaces. A caller sees the jobs that it sees of others. */
 export class BatchJobs {

@@ -89,7 +89,7 @@ async function* behind(skipped: number, rows: AsyncIterable<Row>): AsyncGenerato
 }
 
 /** What the tasks of a chunk would cost. */
-export interface ChunkEstimate {
+interface ChunkEstimate {
   readonly bytes: number
   readonly failed: number
   /** Attofil; undefined for an operation without a price. */

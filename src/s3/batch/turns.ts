@@ -5,7 +5,7 @@ import { TokenBuckets } from '../../common/client-rate.js'
 const TURN_MS = 5000
 
 /** Who asks for a turn. */
-export interface Player {
+interface Player {
   /** Key pair: those that wait have turns in rotation. */
   readonly owner: string
   /** Among the jobs of the owner, the highest is next. */

@@ -25,7 +25,7 @@ export interface Working {
 }
 
 /** Why tasks of a chunk have to be tried later: the cap of the day is reached, or the gateway does not answer. */
-export type Postponed = 'budget' | 'gateway'
+type Postponed = 'budget' | 'gateway'
 
 /** Codes of answers that say nothing about the object: it is tried again. */
 export const UNAVAILABLE: readonly string[] = [

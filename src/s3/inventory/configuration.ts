@@ -35,7 +35,7 @@ export interface InventoryConfiguration {
   readonly since: number
 }
 
-export interface InventoryDestination {
+interface InventoryDestination {
   readonly bucket: string
   readonly format: InventoryFormat
   /** As the client sent it: no decision depends on it. */
@@ -46,7 +46,7 @@ export interface InventoryDestination {
   readonly encryption?: ServerKey
 }
 
-export const INVENTORY_FORMATS = ['CSV', 'Parquet'] as const
+const INVENTORY_FORMATS = ['CSV', 'Parquet'] as const
 export type InventoryFormat = (typeof INVENTORY_FORMATS)[number]
 
 /** What the sender does not state. */

@@ -12,7 +12,7 @@ export interface ManifestFile {
 }
 
 /** A small object of an inventory. */
-export interface Announcement {
+interface Announcement {
   readonly key: string
   readonly contentType: string
   readonly text: string

@@ -7,7 +7,7 @@ import { InventoryRecords, type RunInput } from './records.js'
 import { type InventoryBounds, inventoryRuns } from './run.js'
 import { InventoryScheduler } from './scheduler.js'
 
-export interface InventoryOptions extends InventoryBounds {
+interface InventoryOptions extends InventoryBounds {
   /** How often schedules are looked at, ms; 0 for never. */
   readonly intervalMs: number
 }

@@ -29,7 +29,7 @@ interface EntryPage {
   readonly next?: Marker
 }
 
-export interface RowPage {
+interface RowPage {
   readonly rows: readonly Row[]
   readonly next?: Marker
 }

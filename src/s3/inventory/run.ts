@@ -23,7 +23,7 @@ export interface InventoryBounds {
   readonly rate: number
 }
 
-export interface RunDeps {
+interface RunDeps {
   readonly host: PluginHost
   readonly records: InventoryRecords
   readonly bounds: InventoryBounds
@@ -31,7 +31,7 @@ export interface RunDeps {
   failed(input: RunInput, jobId: string, error: S3Error): Promise<void>
 }
 
-export interface RunResult {
+interface RunResult {
   readonly Bucket: string
   readonly Id: string
   readonly JobId: string

@@ -19,7 +19,7 @@ interface Standing {
 }
 
 /** An account of the gateway. */
-export interface KeptAccount extends Standing {
+interface KeptAccount extends Standing {
   readonly accessKey: string
   readonly name: string
   readonly canonicalId: string

@@ -20,16 +20,21 @@ const kinds = ['server', 'buckets', 'accounts'] as const
 type Kind = (typeof kinds)[number]
 
 /** What is kept of an entry of the audit log. */
-interface Change {
+export interface Change {
   readonly time: string
+  /** `PutBucketPolicy`, or `job <kind>` for a job that was created. */
   readonly action: string
+  /** Access key id; absent for what the server does by itself. */
   readonly accessKeyId?: string | undefined
+  /** Name and role of the session of temporary credentials. */
   readonly session?: string | undefined
   readonly requestId?: string | undefined
   readonly remote?: string | undefined
   readonly bucket?: string | undefined
   readonly key?: string | undefined
+  /** Path of what a job is about, or what a command has changed. */
   readonly resource?: string | undefined
+  /** Options that a reload has changed, or what a key pair may do: `read:photos`. */
   readonly changed?: readonly string[] | undefined
 }
 

@@ -15,8 +15,7 @@ import { ObjectLocks } from './store/object-locks.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
 import { Quotas } from './store/quotas.js'
-import { adaptObjects, bucketQuotaSchema, objectSchema, sharingSchema } from './store/schema.js'
-import { versionSchema } from './store/version-schema.js'
+import { adaptObjects, bucketQuotaSchema, objectSchema, sharingSchema, versionSchema } from './store/schema.js'
 import { Versions } from './store/versions.js'
 
 /** The tables of the gateway, over one connection. */

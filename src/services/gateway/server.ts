@@ -38,7 +38,7 @@ import { webrpc } from './rpc/webrpc.js'
 const MAX_HEADER_BYTES = 64 * 1024
 
 /** What answers clients over HTTP, and those in this process. */
-export interface GatewayServer {
+interface GatewayServer {
   readonly http: Server
   readonly ports: PortClients
 }

@@ -18,7 +18,7 @@ export function addressOfKey(publicKey: Uint8Array): string {
 }
 
 /** An address that no key has, by a name: that of an account of the ledger. */
-export function addressOfName(name: string): string {
+function addressOfName(name: string): string {
   return `0x${Buffer.from(keccak_256(Buffer.from(name)).subarray(-HASH)).toString('hex')}`
 }
 

@@ -159,7 +159,7 @@ function settings(schema: string): string {
   return [...own, ...SESSION].map((setting) => `-c ${setting}`).join(' ')
 }
 
-export class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
+class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly read: T
   /** Of the schema, made with it; empty where it was opened to be read. */
   readonly id: string

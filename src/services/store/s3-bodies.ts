@@ -17,7 +17,7 @@ import type { S3Claim } from './s3-claim.js'
 import { bare, isPassing, type S3Client, S3Refusal, unavailable } from './s3-client.js'
 import { NewS3Body, parseMark, Rooms } from './s3-upload.js'
 
-export interface S3BodiesOptions {
+interface S3BodiesOptions {
   /** What all keys begin with, up to a slash: of this index alone. */
   readonly folder: string
   /** Most memory for bodies that are being written, bytes. */

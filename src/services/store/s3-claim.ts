@@ -27,7 +27,7 @@ export interface ClaimRecord {
   alone?<T>(work: () => Promise<T>): Promise<T>
 }
 
-export interface ClaimOptions {
+interface ClaimOptions {
   /** Key of the marker. */
   readonly key: string
   /** Age of a body without a row at which it is removed, ms. */

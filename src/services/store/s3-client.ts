@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readAtMost } from '../../common/bounded-text.js'
 import {
   ALGORITHM,
   canonicalQuery,
@@ -14,7 +15,6 @@ import {
   uriEncode,
 } from '../../common/sigv4.js'
 import { childText, parseDocument, type XmlNode } from '../../common/xml.js'
-import { Blocks } from '../http/body.js'
 import { BodyError } from './bodies.js'
 import type { S3Credentials, S3Place } from './s3-place.js'
 import type { BodyRequestOutcome, BodyStoreWatch } from './store-metrics.js'
@@ -240,12 +240,9 @@ export class S3Client {
   }
 
   async #read(answer: IncomingMessage, idleMs?: number): Promise<Buffer> {
-    const blocks = new Blocks()
-    for await (const chunk of this.chunks(answer, idleMs)) {
-      blocks.add(chunk)
-      if (blocks.size > MAX_DOCUMENT) throw new Error('The answer of the store is too long.')
-    }
-    return Buffer.concat(blocks.all())
+    const document = await readAtMost(this.chunks(answer, idleMs), MAX_DOCUMENT)
+    if (document === undefined) throw new Error('The answer of the store is too long.')
+    return document
   }
 
   async #refusal(answer: IncomingMessage, idleMs: number): Promise<{ code: string; message: string }> {

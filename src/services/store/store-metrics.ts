@@ -2,7 +2,7 @@ import type { Count, Counter, Histogram, Metrics, Sample } from '../../common/me
 import { DatabaseUnavailableError } from './database.js'
 
 /** Connections to PostgreSQL. */
-export interface PoolUse {
+interface PoolUse {
   readonly busy: number
   readonly free: number
   /** Statements and transactions that wait for a connection. */

@@ -17,7 +17,7 @@ import { checkChosenPair, type KeyPair, newPair, newSecret } from './key-pair.js
 export type { AccountQuota, ListedAccount }
 
 /** What an account may store, and what it stores. */
-export interface AccountStanding {
+interface AccountStanding {
   readonly quota: AccountQuota
   readonly usage: Usage
 }

@@ -5,7 +5,7 @@ import type { ObjectRow, Objects } from './objects.js'
 import { isMarker, madeBy, type RemovalAnswer } from './version-changes.js'
 import { shownId, type Versions } from './versions.js'
 
-export type WriteKind = 'upload' | 'removal'
+type WriteKind = 'upload' | 'removal'
 
 interface Admitted {
   /** The order to record as the last write to the key; `repeated` when it is recorded already. */

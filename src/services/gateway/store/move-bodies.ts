@@ -81,7 +81,7 @@ export interface MovedBodies extends MoveProgress {
   readonly damaged: readonly DamagedBody[]
 }
 
-export interface DamagedBody {
+interface DamagedBody {
   /** Undefined for a body that only a deal still needs. */
   readonly bucket: string | undefined
   readonly key: string | undefined

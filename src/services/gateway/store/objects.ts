@@ -171,7 +171,7 @@ export interface FoundRow extends Omit<ObjectRow, 'headers' | 'bodyAt' | 'key'> 
 }
 
 /** The last write to a key, and the object that the key has. */
-export type CurrentWrite = LastWrite & Pick<ObjectRow, 'generation' | 'modified' | 'version'>
+type CurrentWrite = LastWrite & Pick<ObjectRow, 'generation' | 'modified' | 'version'>
 
 type FreedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
 

@@ -2,7 +2,7 @@ import { nanosecondsOf } from '../../clock.js'
 import { above, commonPrefix, justAfter } from './scan.js'
 import { firstIdAt, type ListedVersion, NULL_VERSION, type VersionPosition, type Versions } from './versions.js'
 
-export interface VersionScanQuery {
+interface VersionScanQuery {
   readonly bucket: number
   readonly prefix: Buffer
   /** Empty: do not group keys. */

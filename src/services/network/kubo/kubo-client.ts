@@ -13,7 +13,7 @@ const CONNECT_MS = 10_000
 /** Largest short answer, bytes: a few lines of JSON. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
-export interface KuboClientOptions {
+interface KuboClientOptions {
   /** URL of the node's RPC: http or https, with name and password if the node requires them. */
   readonly url: string
   /** Idle timeout: a call fails when the node neither accepts nor sends a byte for this long, ms. */
@@ -22,7 +22,7 @@ export interface KuboClientOptions {
 
 export type Query = Readonly<Record<string, string | number | boolean>>
 
-export interface KuboUpload {
+interface KuboUpload {
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
   /** Time that the node may take to answer once it has received the upload, ms. */
@@ -161,7 +161,7 @@ function unescaped(text: string): string {
 }
 
 /** An idle timeout. Call `end` when the operation is over. */
-export class IdleTimeout {
+class IdleTimeout {
   /** Aborts on timeout, or with the caller's signal. */
   readonly signal: AbortSignal
   readonly #controller = new AbortController()

@@ -23,7 +23,7 @@ import { KuboNode } from './kubo-node.js'
 import { KuboProvider, NodeTable, providerSchema } from './kubo-provider.js'
 import { Pins, PinTable, pinSchema } from './pins.js'
 
-export interface KuboNetworkOptions extends DealNetworkOptions {
+interface KuboNetworkOptions extends DealNetworkOptions {
   /** URL of the node's RPC, such as `http://127.0.0.1:5001`; with name and password if the node requires them. */
   readonly url: string
   /** Idle timeout: a call fails when the node neither accepts nor sends a byte for this long, ms. Default 60 000. */

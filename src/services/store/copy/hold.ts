@@ -28,7 +28,7 @@ const LEFT = (schema: string) => `
 const FENCE = (schema: string) => `UPDATE ${schema}.lease SET token = token + 1 WHERE name = 'everything'`
 
 /** Holds a PostgreSQL database for a copy. */
-export interface HeldPostgres {
+interface HeldPostgres {
   has(schema: Pick<Schema<unknown>, 'name'>): Promise<boolean>
   /**
    * Throws DatabaseUnavailableError when the connection was lost, and what it held with it, and RangeError when a

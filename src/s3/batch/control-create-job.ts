@@ -1,7 +1,7 @@
-import { checksumAlgorithms } from '../../../common/checksums/checksums.js'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { childText, element, escapeXml, notStrict, requireChildren, type XmlNode } from '../../../common/xml.js'
-import { checkedFields, copyHeaders } from '../native-order.js'
+import { checksumAlgorithms } from '../../common/checksums/checksums.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { childText, element, escapeXml, notStrict, requireChildren, type XmlNode } from '../../common/xml.js'
+import { checkedFields, copyHeaders } from './native-order.js'
 import {
   type BatchOperation,
   type BatchOrder,
@@ -10,7 +10,7 @@ import {
   type ManifestSource,
   type ReportOrder,
   type TagPair,
-} from '../order.js'
+} from './order.js'
 
 /** What CreateJob orders. */
 export interface CreateJob {
