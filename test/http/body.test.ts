@@ -69,6 +69,24 @@ function checksum(algorithm: (typeof checksumAlgorithms)[number], bytes: Buffer)
   return running.digest()
 }
 
+t.test('the memory of a body is freed once it is used, unless the application watches the request', async (t) => {
+  const headers: [string, string][] = [['content-length', String(64 * 1024)]]
+  const freed = async (watched: boolean): Promise<boolean> => {
+    const incoming = new IncomingMessage(new Socket())
+    const sent = Buffer.alloc(64 * 1024, 'x')
+    if (watched) incoming.on('data', () => {})
+    incoming.push(sent)
+    incoming.push(null)
+    const head = requestHead({ method: 'PUT', target: '/bucket/key', headers })
+    const body = openBody(incoming, head, { kind: 'unsigned' }, defaultLimits)
+    const { size } = await body.stream((_, release) => release?.())
+    t.equal(size, 64 * 1024)
+    return sent.length === 0
+  }
+  t.equal(await freed(false), true)
+  t.equal(await freed(true), false, 'it may have kept them')
+})
+
 t.test('a plain body and what is known of it', async (t) => {
   const plain = await receive([data.subarray(0, 5), data.subarray(5)])
   t.same(plain.bytes, data)

@@ -74,6 +74,7 @@ export function openIncoming(incoming: IncomingMessage, patience: Patience, befo
   }
   return {
     next: () => source.next(),
+    used: (bytes) => source.used(bytes),
     close() {
       source.close()
       leave?.()
@@ -156,7 +157,7 @@ class StreamedBody implements RequestBody {
           size += piece.length
           this.#checkSize(size)
           digests.update(piece)
-          const taken = sink(piece)
+          const taken = decoder ? sink(piece) : sink(piece, () => source.used?.(piece))
           if (taken) await taken
         }
       }

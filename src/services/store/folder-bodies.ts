@@ -2,6 +2,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, read, readdirSync, writev } 
 import { type FileHandle, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncFolder } from '../../common/files/private-file.js'
+import { freeBuffer } from '../../common/free-buffer.js'
 import type { ServicesLog } from '../log.js'
 import {
   type Bodies,
@@ -252,14 +253,15 @@ class NewFile implements NewBody {
   }
 
   async #writeWaiting(): Promise<void> {
-    let buffers = this.#waiting
+    const taken = this.#waiting
     this.#waiting = []
     this.#waitingBytes = 0
-    while (buffers.length > 0) {
+    for (let buffers = taken; buffers.length > 0; ) {
       const written = await writeVector(this.#handle.fd, buffers, this.#position)
       this.#position += written
       buffers = unwritten(buffers, written)
     }
+    for (const chunk of taken) freeBuffer(chunk)
   }
 }
 
