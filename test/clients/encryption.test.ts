@@ -9,7 +9,7 @@ import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { rcloneEnv } from '../support/programs/rclone.js'
 import { findClient, run } from '../support/programs/run.js'
 import { S3cmd } from '../support/programs/s3cmd.js'
-import { sdkFor } from '../support/programs/sdk.js'
+import { bodyOf, sdkFor } from '../support/programs/sdk.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { modes } from '../support/server/modes.js'
@@ -154,7 +154,6 @@ t.test('parts that were acknowledged survive kill -9, and are one object after i
     ['killed', Buffer.concat(parts)],
     ['whole', parts[0] as Buffer],
   ] as const) {
-    const { Body } = await after.getObject({ Bucket: 'clients', Key })
-    t.ok(Buffer.from((await Body?.transformToByteArray()) ?? []).equals(content), Key)
+    t.ok((await bodyOf(after, { Bucket: 'clients', Key })).equals(content), Key)
   }
 })

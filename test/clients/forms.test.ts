@@ -11,7 +11,7 @@ import { createChecksum } from '../../src/common/checksums/checksums.js'
 import { bytes, MiB, md5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { findClient } from '../support/programs/run.js'
-import { minioFor, sdkFor } from '../support/programs/sdk.js'
+import { bodyOf, minioFor, sdkFor } from '../support/programs/sdk.js'
 import { endsWithUs } from '../support/server/child.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
@@ -59,11 +59,6 @@ async function keysOf(client: S3): Promise<string[]> {
   return Contents.map(({ Key = '', ETag }) => `${Key} ${ETag}`)
 }
 
-async function bodyOf(client: S3, Key: string): Promise<Buffer> {
-  const { Body } = await client.getObject({ Bucket, Key })
-  return Buffer.from((await Body?.transformToByteArray()) ?? [])
-}
-
 async function sdk(t: Test, client: S3): Promise<void> {
   const content = bytes('form', 3 * MiB + 17)
   const posting = await presign(client, `up/${FILENAME}`, {
@@ -81,7 +76,7 @@ async function sdk(t: Test, client: S3): Promise<void> {
   const answer = await post(posting, content, 'C:\\pictures\\é 1.png')
   t.equal(answer.status, 204, await answer.text())
   t.equal(answer.headers.get('etag'), `"${md5(content)}"`)
-  t.ok((await bodyOf(client, 'up/é 1.png')).equals(content))
+  t.ok((await bodyOf(client, { Bucket, Key: 'up/é 1.png' })).equals(content))
   const head = await client.headObject({ Bucket, Key: 'up/é 1.png', ChecksumMode: 'ENABLED' })
   t.match(head, {
     ContentType: 'image/png',
@@ -179,7 +174,7 @@ async function anonymous(t: Test, client: S3, server: Dealgate): Promise<void> {
   await client.putBucketPolicy({ Bucket, Policy: JSON.stringify({ Version: '2012-10-17', Statement }) })
   const answer = await drop('inbox/a')
   t.equal(answer.status, 204, await answer.text())
-  t.equal((await bodyOf(client, 'inbox/a')).toString(), 'dropped')
+  t.equal((await bodyOf(client, { Bucket, Key: 'inbox/a' })).toString(), 'dropped')
   t.equal((await drop('elsewhere/a')).status, 403)
   t.equal((await drop('inbox/b', { tagging: '<Tagging><TagSet/></Tagging>' })).status, 403)
 }
@@ -262,9 +257,9 @@ async function browser(t: Test, client: S3): Promise<void> {
     other: /TypeError/,
   })
   t.match(redirected, { bucket: Bucket, key: 'web/plain' })
-  t.equal((await bodyOf(client, 'web/näme.txt')).toString(), 'from the page')
+  t.equal((await bodyOf(client, { Bucket, Key: 'web/näme.txt' })).toString(), 'from the page')
   t.match(await client.headObject({ Bucket, Key: 'web/put' }), { Metadata: { from: 'page' } })
-  t.equal((await bodyOf(client, 'web/plain')).toString(), 'typed')
+  t.equal((await bodyOf(client, { Bucket, Key: 'web/plain' })).toString(), 'typed')
 
   const [stranger] = await visit(allowed.replace('127.0.0.1', 'localhost'), 1)
   t.match(stranger, { form: /TypeError/, put: /TypeError/, get: /TypeError/ }, 'another origin sees nothing')

@@ -1,19 +1,15 @@
 import t from 'tap'
+import { ask } from '../support/server/many-deaths.js'
 import { send } from '../support/sign/send.js'
-import { forward, intercept, startConsole } from './browser.js'
-
-const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
+import { forward, intercept, respond, startConsole } from './browser.js'
 
 t.test('deals for selected objects', async (t) => {
   const scene = await startConsole(t, { args: ['--network-epoch-seconds', '0.02'] })
   if (!scene) return
   const { server, tab, accessible } = scene
-  const listed = async (target: string) =>
-    JSON.parse((await send(server, { method: 'GET', target, headers: JSON_HEADERS })).body.toString())
-  const limit = (cap?: string) => {
-    const body = Buffer.from(JSON.stringify(cap === undefined ? {} : { MaxSpendPerDay: cap }))
-    return send(server, { method: 'POST', target: '/photos?x-deal-config=', headers: JSON_HEADERS, body })
-  }
+  const deals = async () => (await ask(server, 'GET', '/-/deal/v1/deals')).json.Deals
+  const limit = (MaxSpendPerDay?: string) =>
+    ask(server, 'POST', '/photos?x-deal-config=', { json: MaxSpendPerDay === undefined ? {} : { MaxSpendPerDay } })
   await send(server, { method: 'PUT', target: '/photos' })
   for (const key of ['a%3Cb%3E.txt', 'folder/c', 'folder/d', 'other'])
     await send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.alloc(1000, 'a') })
@@ -43,16 +39,8 @@ t.test('deals for selected objects', async (t) => {
   await tab.untilTrue(`!document.querySelector('dialog button.danger').textContent.includes('Pay 0 fil')`)
   const facts = await tab.page.evaluate(`document.querySelector('dialog .facts').innerText`)
   const price = Number(/Price\s+([\d.]+) fil/.exec(String(facts))?.[1])
-  const { Total } = JSON.parse(
-    (
-      await send(server, {
-        method: 'POST',
-        target: '/photos/other?x-deal-quote=',
-        headers: JSON_HEADERS,
-        body: Buffer.from(JSON.stringify({ MinerId: 't01000', DurationEpochs: 518_400 })),
-      })
-    ).body.toString(),
-  )
+  const terms = { MinerId: 't01000', DurationEpochs: 518_400 }
+  const { Total } = (await ask(server, 'POST', '/photos/other?x-deal-quote=', { json: terms })).json
   t.match(facts, /Objects\s+3\s+Size\s+2\.9 KiB/)
   t.match(facts, /Cap of the day\s+10 fil\s+Left of it\s+10 fil/)
   t.ok(Math.abs(price - 3 * Number(Total)) < 1e-12, `${price} is three times ${Total}`)
@@ -66,13 +54,7 @@ t.test('deals for selected objects', async (t) => {
     tokens.push([path, request.headers()['x-amz-client-token']])
     const answer = await forward(request)
     if (path.endsWith('/c') && lost++ === 0) return request.abort()
-    const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' }
-    return request.respond({
-      status: answer.status,
-      headers,
-      contentType: 'application/json',
-      body: await answer.text(),
-    })
+    return respond(request, await answer.text(), answer.status)
   })
   await tab.page.evaluate(`(() => {
     const button = document.querySelector('dialog button.danger')
@@ -90,9 +72,8 @@ t.test('deals for selected objects', async (t) => {
   t.equal(tokens.length, 4, 'only what had failed is ordered again')
   const ofC = tokens.filter(([path]) => path.endsWith('/c')).map(([, token]) => token)
   t.equal(ofC[0], ofC[1], 'by the same token')
-  const { Deals } = await listed('/-/deal/v1/deals')
   t.same(
-    Deals.map(({ Key }: { Key: string }) => Key).sort(),
+    (await deals()).map(({ Key }: { Key: string }) => Key).sort(),
     ['a<b>.txt', 'folder/c', 'folder/d'],
     'the server made each deal once',
   )
@@ -112,6 +93,6 @@ t.test('deals for selected objects', async (t) => {
   await limit()
   await tab.page.locator('dialog button.danger').click()
   await tab.sees('1 deal made')
-  t.equal((await listed('/-/deal/v1/deals')).Deals.length, 4)
+  t.equal((await deals()).length, 4)
   t.same(tab.complaints, [])
 })

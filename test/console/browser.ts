@@ -208,3 +208,10 @@ export function forward(request: HTTPRequest): Promise<Response> {
   const body = request.postData() ?? null
   return fetch(request.url(), { method: request.method(), headers: request.headers(), body })
 }
+
+/** Answers a request of the page with this body, as the server would to another origin. */
+export function respond(request: HTTPRequest, body: string | object, status = 200): Promise<void> {
+  const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' }
+  const contentType = typeof body === 'string' && body.startsWith('<') ? 'application/xml' : 'application/json'
+  return request.respond({ status, headers, contentType, body: typeof body === 'string' ? body : JSON.stringify(body) })
+}

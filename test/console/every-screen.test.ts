@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url'
 import type { HTTPRequest } from 'puppeteer-core'
 import t, { type Test } from 'tap'
 import type { Dealgate } from '../support/server/dealgate.js'
+import { ask } from '../support/server/many-deaths.js'
 import { send, targetOf } from '../support/sign/send.js'
 import { forward, startConsole, Tab } from './browser.js'
 
@@ -140,15 +141,9 @@ async function filled(t: Test, server: Dealgate): Promise<string[]> {
     })
     t.equal(put.status, 200)
   }
-  const document = { 'content-type': 'application/json', accept: 'application/json' }
-  const made = await send(server, {
-    method: 'POST',
-    target: targetOf('photos', 'plain.txt', 'x-deal='),
-    headers: document,
-    body: Buffer.from(JSON.stringify(TERMS)),
-  })
+  const made = await ask(server, 'POST', '/photos/plain.txt?x-deal=', { json: TERMS })
   t.equal(made.status, 200)
-  const { JobId, Deal } = JSON.parse(made.body.toString()) as { JobId: string; Deal: { DealCid: string } }
+  const { JobId, Deal } = made.json
   const names: Readonly<Record<string, string>> = { bucket: 'photos', id: JobId, cid: Deal.DealCid }
   const { screens } = (await import(pathToFileURL('console/screens.js').href)) as {
     screens: readonly { readonly path: string }[]

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { startConsole } from './browser.js'
+import { respond, startConsole } from './browser.js'
 
 /** Deals become active within a second, and copies are then evicted. */
 const configuration = {
@@ -73,8 +73,7 @@ t.test('the life of an object, and what mends it', async (t) => {
   ]
   tab.page.on('request', (request) => {
     if (!/x-deal-history/.test(request.url()) || request.method() === 'OPTIONS') return request.continue()
-    const answer = { headers: { 'access-control-allow-origin': '*' }, contentType: 'application/json' }
-    return request.respond({ ...answer, body: JSON.stringify({ Bucket: 'photos', Key: 'a', History }) })
+    return respond(request, { Bucket: 'photos', Key: 'a', History })
   })
   await tab.page.setRequestInterception(true)
   await tab.goTo('#/buckets')

@@ -3,6 +3,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { ulid } from 'ulid'
 import type { Dealgate } from '../support/server/dealgate.js'
+import { ask } from '../support/server/many-deaths.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { startConsole, type Tab } from './browser.js'
@@ -24,11 +25,9 @@ t.test('large lists', async (t) => {
   const { server, tab } = scene
   await send(server, { method: 'PUT', target: '/photos' })
   await send(server, { method: 'PUT', target: '/photos/first.txt', body: Buffer.from('content') })
-  const headers = { 'content-type': 'application/json', accept: 'application/json' }
-  const body = Buffer.from(JSON.stringify(TERMS))
-  const made = await send(server, { method: 'POST', target: '/photos/first.txt?x-deal=', headers, body })
+  const made = await ask(server, 'POST', '/photos/first.txt?x-deal=', { json: TERMS })
   t.equal(made.status, 200)
-  const { JobId, Deal } = JSON.parse(made.body.toString()) as { JobId: string; Deal: { DealCid: string } }
+  const { JobId, Deal } = made.json
   await server.stop()
   fillRecords(join(server.data, 'state/records.sqlite'), JobId, Deal.DealCid)
   fillObjects(join(server.data, 'services/gateway/index.db'))

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
+import { ask } from '../support/server/many-deaths.js'
 import { send } from '../support/sign/send.js'
 import { startConsole } from './browser.js'
 
@@ -15,12 +16,8 @@ t.test('schedules, and the options of the server', async (t) => {
   const { server, tab, accessible } = scene
   await send(server, { method: 'PUT', target: '/photos' })
   const terms = { Terms: [{ MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518400 }], RenewBeforeDays: 30 }
-  const headers = { 'content-type': 'application/json', accept: 'application/json' }
-  const configuration = async (body?: object) => {
-    const sent = body ? { method: 'POST', body: Buffer.from(JSON.stringify(body)) } : { method: 'GET' }
-    const answer = await send(server, { ...sent, target: '/photos?x-deal-config=', headers })
-    return JSON.parse(answer.body.toString())
-  }
+  const configuration = async (json?: object) =>
+    (await ask(server, json ? 'POST' : 'GET', '/photos?x-deal-config=', { ...(json && { json }) })).json
   t.match(await configuration(terms), terms)
   await tab.signIn()
 
@@ -37,8 +34,7 @@ t.test('schedules, and the options of the server', async (t) => {
   await tab.fill('When', '30 3 * * SUN')
   await tab.click('button', 'Add', 'photos/<b>/', 'none yet')
   await accessible('schedules')
-  const listed = await send(server, { method: 'GET', target: '/-/deal/v1/schedules?bucket=photos', headers })
-  const [schedule] = JSON.parse(listed.body.toString()).Schedules
+  const [schedule] = (await ask(server, 'GET', '/-/deal/v1/schedules?bucket=photos')).json.Schedules
   t.match(schedule, { Id: 'weekly', Bucket: 'photos', Prefix: '<b>/', Enabled: true, Complete: [] })
   const next = new Date(schedule.NextDue)
   t.same([next.getUTCDay(), next.getUTCHours(), next.getUTCMinutes()], [0, 3, 30])

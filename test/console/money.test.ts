@@ -5,7 +5,7 @@ import { openWalletBook } from '../../src/services/payment/store.js'
 import { NETWORK, newKeys } from '../services/payment/payment-client.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { forward, intercept, startConsole } from './browser.js'
+import { forward, intercept, respond, startConsole } from './browser.js'
 
 t.test('payments and tasks', async (t) => {
   const scene = await startConsole(t, { config: { networkEpochSeconds: 0.5 } })
@@ -105,8 +105,7 @@ t.test('payments and tasks', async (t) => {
     const body = (await (await forward(request)).text())
       .replace(/"Providers":\[[^\]]*\]/g, '"Providers":[]')
       .replaceAll('"Username":"t01000"', '"Username":"a bidder without providers"')
-    const headers = { 'access-control-allow-origin': '*' }
-    await request.respond({ status: 200, headers, body, contentType: 'application/json' })
+    await respond(request, body)
   })
   await tab.click('button', 'Refresh', 'a bidder without providers')
   await stop()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { runCli } from '../support/server/cli.js'
 import { send } from '../support/sign/send.js'
-import { forward, intercept, startConsole } from './browser.js'
+import { forward, intercept, respond, startConsole } from './browser.js'
 
 t.test('deals, jobs, calls and the server', async (t) => {
   const scene = await startConsole(t, { args: ['--network-epoch-seconds', '0.02'] })
@@ -40,9 +40,7 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await accessible('a job')
   let status = 200
   const polled = await intercept(tab, /\/-\/jobs\/v1\/[^/]+$/, async (request) => {
-    const job = { ...((await (await forward(request)).json()) as object), Status: 'Active' }
-    const headers = { 'access-control-allow-origin': '*' }
-    await request.respond({ status, headers, contentType: 'application/json', body: JSON.stringify(job) })
+    await respond(request, { ...((await (await forward(request)).json()) as object), Status: 'Active' }, status)
   })
   await tab.page.reload()
   await tab.sees('Active')
@@ -58,9 +56,7 @@ t.test('deals, jobs, calls and the server', async (t) => {
   let state: string | undefined = 'StorageDealSealing'
   const held = await intercept(tab, /\/-\/deal\/v1\/deals\/bafy/, async (request) => {
     const answer = (await (await forward(request)).json()) as object
-    const headers = { 'access-control-allow-origin': '*' }
-    const body = JSON.stringify({ ...answer, ...(state !== undefined && { Status: state }) })
-    await request.respond({ status: 200, headers, contentType: 'application/json', body })
+    await respond(request, { ...answer, ...(state !== undefined && { Status: state }) })
   })
   await tab.page.locator('td a.cid').click()
   await tab.sees('StorageDealSealing')

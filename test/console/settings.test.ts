@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { send } from '../support/sign/send.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
-import { type ConsoleScene, forward, intercept, startConsole, type Tab } from './browser.js'
+import { type ConsoleScene, forward, intercept, respond, startConsole, type Tab } from './browser.js'
 
 t.test('who has access to a bucket, and what it costs and sends', async (t) => {
   const receiver = await WebhookReceiver.start(t)
@@ -83,16 +83,13 @@ async function manyBuckets(t: Test, tab: Tab): Promise<void> {
   const asked: string[] = []
   await intercept(tab, /:\d+\/($|\?|-\/access\/v1\/buckets)/, async (request) => {
     const { pathname, search, searchParams } = new URL(request.url())
-    const headers = { 'access-control-allow-origin': '*' }
-    if (pathname === '/') {
-      const all = names.map((name) => `<Bucket><Name>${name}</Name></Bucket>`).join('')
-      const body = `<ListAllMyBucketsResult><Buckets>${all}</Buckets></ListAllMyBucketsResult>`
-      return request.respond({ headers, contentType: 'application/xml', body })
-    }
+    const all = names.map((name) => `<Bucket><Name>${name}</Name></Bucket>`).join('')
+    if (pathname === '/')
+      return respond(request, `<ListAllMyBucketsResult><Buckets>${all}</Buckets></ListAllMyBucketsResult>`)
     asked.push(search)
     const at = names.indexOf(searchParams.get('from') ?? '')
     const Buckets = names.slice(at, at + 3).map((Bucket, i) => ({ Bucket, ...(i < 2 && { Public: i === 0 }) }))
-    return request.respond({ headers, contentType: 'application/json', body: JSON.stringify({ Buckets }) })
+    return respond(request, { Buckets })
   })
   await tab.goTo('#/buckets', '250 buckets', 'Not known')
   await tab.click('link', 'Next page')
@@ -170,8 +167,7 @@ async function rules(t: Test, { tab, server, accessible }: ConsoleScene): Promis
     const body = (await answer?.text())
       ?.replace('</And>', '<Odd u="1">2</Odd></And>')
       .replace('</Rule>', `${unknown}</Rule>`)
-    const headers = { 'access-control-allow-origin': '*' }
-    await request.respond({ status: 200, headers, ...(body && { body, contentType: 'application/xml' }) })
+    await respond(request, body ?? '')
   })
   await tab.goTo('#/buckets')
   await tab.goTo('#/buckets/photos/settings')

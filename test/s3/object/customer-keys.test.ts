@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { GetObjectCommand, PutObjectCommand, type S3 } from '@aws-sdk/client-s3'
+import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
@@ -11,6 +11,7 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { isInstalled, runAny } from '../../support/programs/run.js'
+import { bodyOf } from '../../support/programs/sdk.js'
 import { runCli } from '../../support/server/cli.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
@@ -43,11 +44,6 @@ const OTHER = ofKey(other)
 /** HEAD has no code, and 304 no name. */
 function status(httpStatusCode: number) {
   return { name: /./, $metadata: { httpStatusCode } }
-}
-
-async function bodyOf(s3: S3, asked: Parameters<S3['getObject']>[0]): Promise<Buffer> {
-  const { Body } = await s3.getObject(asked)
-  return Buffer.from((await Body?.transformToByteArray()) ?? [])
 }
 
 for (const mode of modes) {

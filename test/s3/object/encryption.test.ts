@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { PutObjectCommand, type S3, UploadPartCommand } from '@aws-sdk/client-s3'
+import { PutObjectCommand, UploadPartCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { Decrypter } from 'age-encryption'
 import t from 'tap'
@@ -12,6 +12,7 @@ import { bytes, MiB, md5 } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { isInstalled, runAny } from '../../support/programs/run.js'
+import { bodyOf } from '../../support/programs/sdk.js'
 import { runCli } from '../../support/server/cli.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
@@ -21,11 +22,6 @@ const CHUNK = 64 * 1024
 const SIZES = [0, 1, 15, 16, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 5 * CHUNK + 777]
 const SSE = { ServerSideEncryption: 'AES256' } as const
 const MAGIC = 'age-encryption.org/v1\n'
-
-async function bodyOf(s3: S3, asked: Parameters<S3['getObject']>[0]): Promise<Buffer> {
-  const { Body } = await s3.getObject(asked)
-  return Buffer.from((await Body?.transformToByteArray()) ?? [])
-}
 
 const hasAge = isInstalled('age')
 

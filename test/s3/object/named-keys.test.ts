@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { S3 } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { Decrypter } from 'age-encryption'
 import t from 'tap'
@@ -11,6 +10,7 @@ import { linesOf } from '../../../src/objects/encryption/key-file.js'
 import { bytes, MiB, md5 } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
+import { bodyOf } from '../../support/programs/sdk.js'
 import { runCli } from '../../support/server/cli.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog } from '../../support/server/kept-log.js'
@@ -21,11 +21,6 @@ const CHUNK = 64 * 1024
 
 function named(SSEKMSKeyId?: string) {
   return { ServerSideEncryption: 'aws:kms', ...(SSEKMSKeyId && { SSEKMSKeyId }) } as const
-}
-
-async function bodyOf(s3: S3, asked: Parameters<S3['getObject']>[0]): Promise<Buffer> {
-  const { Body } = await s3.getObject(asked)
-  return Buffer.from((await Body?.transformToByteArray()) ?? [])
 }
 
 async function opens(identity: string, file: Buffer): Promise<boolean> {

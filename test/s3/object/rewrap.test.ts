@@ -2,12 +2,11 @@ import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { headerEnd, openHeader } from '../../../src/objects/encryption/age-header.js'
 import { bytes, MiB, md5 } from '../../support/content/content.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { sdkFor } from '../../support/programs/sdk.js'
+import { bodyOf, sdkFor } from '../../support/programs/sdk.js'
 import { runCli } from '../../support/server/cli.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -26,11 +25,6 @@ const newestOf = (keys: string) =>
   readFileSync(keys, 'utf8')
     .match(/^AGE-SECRET-KEY-\S+/gm)
     ?.at(-1) ?? ''
-
-async function bodyOf(s3: S3, asked: Parameters<S3['getObject']>[0]): Promise<Buffer> {
-  const { Body } = await s3.getObject(asked)
-  return Buffer.from((await Body?.transformToByteArray()) ?? [])
-}
 
 /** A running server looks at the file of keys once a second. */
 async function rotate(data: string): Promise<void> {

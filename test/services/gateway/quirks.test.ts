@@ -13,6 +13,12 @@ async function quirky(t: Test, ...quirks: QuirkName[]): Promise<Client> {
   await client.call('MakeBucket', { bucketName: 'bucket' })
   return client
 }
+
+/** Tests what a quirk of that name does to a gateway with an empty bucket. */
+function quirk(name: QuirkName, body: (t: Test, client: Client) => Promise<void>): void {
+  t.test(name, async (t) => body(t, await quirky(t, name)))
+}
+
 async function features(client: Client): Promise<string[] | undefined> {
   return (await client.call('ServerInfo')).GatewayFeatures
 }
@@ -48,8 +54,7 @@ t.test('names', async (t) => {
   t.throws(() => parseQuirks('no-head,nonsense'), { name: 'RangeError', message: /"nonsense".*no-head/ })
 })
 
-t.test('one-level-listing', async (t) => {
-  const client = await quirky(t, 'one-level-listing')
+quirk('one-level-listing', async (t, client) => {
   await fill(client, 'a/x', 'b', 'c')
   const level = await client.call('ListObjects', { bucketName: 'bucket', marker: 'b', maxKeys: 1, delimiter: '' })
   t.same(
@@ -70,8 +75,7 @@ t.test('no-text-params', async (t) => {
   t.match(await answer(await startGateway(t, { quirks: [] })), { result: { buckets: [] } })
   t.match(await answer(await startGateway(t, { quirks: ['no-text-params'] })), { error: { code: -32600 } })
 })
-t.test('folder-prefixes', async (t) => {
-  const client = await quirky(t, 'folder-prefixes')
+quirk('folder-prefixes', async (t, client) => {
   await fill(client, 'empty/', 'filled/', 'filled/x', 'n/e/')
   const level = await client.call('ListObjects', { bucketName: 'bucket', prefix: '' })
   t.match(
@@ -104,8 +108,7 @@ t.test('erasure-folders', async (t) => {
   t.same(await client.names('bucket'), ['filled/'], 'or with all beneath it')
 })
 
-t.test('root-name-listings', async (t) => {
-  const client = await quirky(t, 'root-name-listings')
+quirk('root-name-listings', async (t, client) => {
   await fill(client, 'k1', 'k10', 'f/x', 'f/y')
   t.same(await client.names('bucket', { prefix: 'k1' }), ['k1/', 'k10/'])
   t.same(await client.names('bucket', { prefix: 'f' }), [])
@@ -117,8 +120,7 @@ t.test('root-name-listings', async (t) => {
     t.same(await client.names('bucket', { prefix }), names, prefix)
 })
 
-t.test('fs-json-listings', async (t) => {
-  const client = await quirky(t, 'fs-json-listings')
+quirk('fs-json-listings', async (t, client) => {
   const list = (prefix: string) => client.failure('ListObjects', { bucketName: 'bucket', prefix })
   t.same(await client.names('bucket', { prefix: 'none/' }), [])
   await fill(client, 'fs.json', 'a/x')
@@ -126,8 +128,7 @@ t.test('fs-json-listings', async (t) => {
   t.same(await client.names('bucket', { prefix: 'a/' }), ['a/x'])
 })
 
-t.test('raw-disposition', async (t) => {
-  const client = await quirky(t, 'raw-disposition')
+quirk('raw-disposition', async (t, client) => {
   await fill(client, 'bell\u0007', 'bell\u0007/x')
   await t.rejects(client.get('bucket', 'bell\u0007'), { code: 'HPE_INVALID_HEADER_TOKEN' })
   t.equal((await client.get('bucket', 'bell\u0007/x')).text, 'x')
@@ -141,8 +142,7 @@ t.test('folder-clash-texts', async (t) => {
   t.match(await client.put('bucket', 'd', 'x'), { status: 500, text: 'Prefix access is denied: bucket/d' })
 })
 
-t.test('unsorted-listing', async (t) => {
-  const client = await quirky(t, 'unsorted-listing')
+quirk('unsorted-listing', async (t, client) => {
   await fill(client, 'a/x', 'b', 'c/x', 'd')
   t.same(await client.names('bucket'), ['b', 'd', 'a/', 'c/'])
   const keys = Array.from({ length: 1001 }, (_, index) => `k${1000 + index}`)
@@ -165,16 +165,14 @@ t.test('null-arrays', async (t) => {
   t.equal((await client.call('ListAllBucketPolicies', { bucketName: 'bucket' })).policies, null)
 })
 
-t.test('year-one-prefixes', async (t) => {
-  const client = await quirky(t, 'year-one-prefixes')
+quirk('year-one-prefixes', async (t, client) => {
   await fill(client, 'a/x', 'b')
   const { objects } = await client.call('ListObjects', { bucketName: 'bucket' })
   t.same(objects[0], { name: 'a/', lastModified: '0001-01-01T00:00:00Z', size: 0, contentType: '' })
   t.same(Object.keys(objects[1]).sort(), ['contentType', 'lastModified', 'name', 'size'])
 })
 
-t.test('code-zero-errors', async (t) => {
-  const client = await quirky(t, 'code-zero-errors')
+quirk('code-zero-errors', async (t, client) => {
   t.same(await client.failure('DeleteBucket', { bucketName: 'missing' }), {
     code: 0,
     message: 'The specified bucket missing does not exist.',
@@ -191,8 +189,7 @@ t.test('code-zero-errors', async (t) => {
   t.notOk('x-cloud-error-code' in missing.headers)
 })
 
-t.test('fs3-texts', async (t) => {
-  const client = await quirky(t, 'fs3-texts')
+quirk('fs3-texts', async (t, client) => {
   const got = await client.get('bucket', 'none')
   t.equal(got.status, 404)
   const message = 'The specified object does not exist.'
@@ -201,8 +198,7 @@ t.test('fs3-texts', async (t) => {
   t.equal(denied.message, 'Authentication failed, check your FS3 credentials')
 })
 
-t.test('missing-bucket-texts', async (t) => {
-  const client = await quirky(t, 'missing-bucket-texts')
+quirk('missing-bucket-texts', async (t, client) => {
   const bucketName = 'missing'
   t.equal(
     (await client.failure('DeleteBucket', { bucketName })).message,
@@ -215,8 +211,7 @@ t.test('missing-bucket-texts', async (t) => {
   )
 })
 
-t.test('ignore-range', async (t) => {
-  const client = await quirky(t, 'ignore-range')
+quirk('ignore-range', async (t, client) => {
   const { headers } = await client.put('bucket', 'key', 'whole')
   for (const asked of [
     { range: 'bytes=0-0' },
@@ -231,16 +226,14 @@ t.test('ignore-range', async (t) => {
   }
   t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
-t.test('no-head', async (t) => {
-  const client = await quirky(t, 'no-head')
+quirk('no-head', async (t, client) => {
   await fill(client, 'key')
   t.match(await client.head('bucket', 'key'), isConsolePage)
   t.match(await client.head('bucket', 'missing'), isConsolePage)
   t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
 
-t.test('no-upload-etag', async (t) => {
-  const client = await quirky(t, 'no-upload-etag')
+quirk('no-upload-etag', async (t, client) => {
   const up = await client.put('bucket', 'key', 'x', { 'x-cloud-etag': 'mine-1' })
   t.same(Object.keys(up.headers).sort(), ['connection', 'content-length', 'date'])
   const { headers } = await client.get('bucket', 'key')
@@ -249,8 +242,7 @@ t.test('no-upload-etag', async (t) => {
   t.same(await features(client), ['paged-listing', 'exact-remove', 'any-key', ...OTHERS])
 })
 
-t.test('random-etags', async (t) => {
-  const client = await quirky(t, 'random-etags')
+quirk('random-etags', async (t, client) => {
   const etags = new Set<unknown>()
   for (let turn = 0; turn < 3; turn++) {
     await fill(client, 'key')
@@ -263,8 +255,7 @@ t.test('random-etags', async (t) => {
   t.same(await features(client), ['exact-remove', 'any-key', ...UNORDERED])
 })
 
-t.test('forced-disposition', async (t) => {
-  const client = await quirky(t, 'forced-disposition')
+quirk('forced-disposition', async (t, client) => {
   await client.put('bucket', 'a/na"me', 'x', { 'content-disposition': 'inline', 'cache-control': 'public' })
   t.match((await client.get('bucket', 'a/na"me')).headers, {
     'content-disposition': 'attachment; filename="na\\"me"',
@@ -275,8 +266,7 @@ t.test('forced-disposition', async (t) => {
   t.equal(overridden.headers['content-disposition'], 'inline')
 })
 
-t.test('html-without-token', async (t) => {
-  const client = await quirky(t, 'html-without-token')
+quirk('html-without-token', async (t, client) => {
   await fill(client, 'key')
   const target = '/gateway/download/bucket/key'
   t.match(await client.send(target, { headers: client.headers() }), isConsolePage)
@@ -286,8 +276,7 @@ t.test('html-without-token', async (t) => {
   t.match(await client.send(`${target}?token=${client.token}`), { status: 200, text: 'x' })
 })
 
-t.test('require-mozilla', async (t) => {
-  const client = await quirky(t, 'require-mozilla')
+quirk('require-mozilla', async (t, client) => {
   await fill(client, 'key')
   for (const headers of [{}, { 'user-agent': 'aws-cli' }] as Record<string, string>[]) {
     t.match(await client.send('/gateway/webrpc', { method: 'POST', headers }), { status: 403, text: /AccessDenied/ })
@@ -297,8 +286,7 @@ t.test('require-mozilla', async (t) => {
   t.equal((await client.get('bucket', 'key', { 'user-agent': MOZILLA })).status, 200)
 })
 
-t.test('recursive-remove', async (t) => {
-  const client = await quirky(t, 'recursive-remove')
+quirk('recursive-remove', async (t, client) => {
   const keys = ['a', 'd/', 'd/1', 'd/e/2', 'dd', 'z']
   const remove = async (...objects: string[]): Promise<string[]> => {
     await fill(client, ...keys)
@@ -312,8 +300,7 @@ t.test('recursive-remove', async (t) => {
   t.same(await features(client), ['paged-listing', 'object-head', 'any-key', ...UNORDERED], 'and has no order')
 })
 
-t.test('short-url-tokens', async (t) => {
-  const client = await quirky(t, 'short-url-tokens')
+quirk('short-url-tokens', async (t, client) => {
   const { token } = await client.call('CreateURLToken')
   const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
   t.equal(exp - iat, 60)
@@ -330,15 +317,13 @@ t.test('telling-log-ins', async (t) => {
     t.match(await new Client(url, 'gateway').failure('Login', { username, password }), { message })
 })
 
-t.test('expired-401', async (t) => {
-  const client = await quirky(t, 'expired-401')
+quirk('expired-401', async (t, client) => {
   client.token = 'stale'
   for (const target of ['/gateway/webrpc', '/gateway/upload/bucket/key', '/gateway/nothing', '/bucket/key'])
     t.match(await client.send(target, { headers: client.headers() }), { status: 401, text: '' }, target)
 })
 
-t.test('strict-keys', async (t) => {
-  const client = await quirky(t, 'strict-keys')
+quirk('strict-keys', async (t, client) => {
   const put = (key: string, body = 'x') => client.put('bucket', key, body)
   const noSuchKey = { status: 404, text: 'The specified key does not exist.' }
   for (const key of ['a/../b', '..', 'a/./b', './a'])
@@ -382,8 +367,7 @@ t.test('strict-keys', async (t) => {
   t.same(await features(client), ['paged-listing', 'object-head', 'exact-remove', ...OTHERS])
 })
 
-t.test('small-metadata', async (t) => {
-  const client = await quirky(t, 'small-metadata')
+quirk('small-metadata', async (t, client) => {
   const name = 'x-cloud-meta-a'
   t.equal((await client.put('bucket', 'key', '', { [name]: 'x'.repeat(2048 - name.length) })).status, 200)
   const refused = {
@@ -408,8 +392,7 @@ t.test('query-metadata', async (t) => {
   }
 })
 
-t.test('moving-creation-date', async (t) => {
-  const client = await quirky(t, 'moving-creation-date')
+quirk('moving-creation-date', async (t, client) => {
   const date = async (): Promise<string> => (await client.call('ListBuckets')).buckets[0].creationDate
   let last = await date()
   const moves = async (): Promise<boolean> => {

@@ -16,6 +16,12 @@ export function sdkFor(t: { teardown(run: () => unknown): void }, server: Endpoi
   return client
 }
 
+/** The bytes of an object, or of a part or range of it. */
+export async function bodyOf(s3: S3, asked: Parameters<S3['getObject']>[0]): Promise<Buffer> {
+  const { Body } = await s3.getObject(asked)
+  return Buffer.from((await Body?.transformToByteArray()) ?? [])
+}
+
 /** The MinIO SDK for one server. */
 export function minioFor(server: Endpoint, more: Partial<ClientOptions> = {}): Client {
   const { hostname, port } = new URL(server.endpoint)
