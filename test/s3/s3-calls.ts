@@ -1,4 +1,5 @@
 import * as S3 from '@aws-sdk/client-s3'
+import { publicRead } from '../support/content/policies.js'
 import type { Mode } from '../support/server/modes.js'
 
 /** Where a request goes: all of it exists on the one target, and none of it but the bucket on the other. */
@@ -30,14 +31,6 @@ const withoutVersions = (call: Call, answers?: string): Call => ({
 })
 const retainUntil = new Date('2040-01-01')
 const destination = { Bucket: 'arn:aws:s3:::elsewhere' }
-const everybodyReads = (bucket: string) =>
-  JSON.stringify({
-    Version: '2012-10-17',
-    Statement: [
-      { Effect: 'Allow', Principal: '*', Action: 's3:ListBucket', Resource: `arn:aws:s3:::${bucket}` },
-      { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: `arn:aws:s3:::${bucket}/*` },
-    ],
-  })
 
 /**
  * A plausible request for every operation of S3, by name, in an order in which all of them can succeed: what one sets
@@ -147,7 +140,7 @@ export const calls: Readonly<Record<string, Call>> = {
   PutBucketOwnershipControls: onBucket({ OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' }] } }),
   GetBucketOwnershipControls: onBucket(),
   DeleteBucketOwnershipControls: onBucket(),
-  PutBucketPolicy: { input: (target) => ({ ...at(target), Policy: everybodyReads(target.bucket) }) },
+  PutBucketPolicy: { input: (target) => ({ ...at(target), Policy: publicRead(target.bucket) }) },
   GetBucketPolicy: onBucket(),
   GetBucketPolicyStatus: onBucket(),
   DeleteBucketPolicy: onBucket(),

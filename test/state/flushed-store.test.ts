@@ -3,6 +3,7 @@ import { createClient } from '@keyv/redis'
 import t from 'tap'
 import deal from '../../plugins/deal/index.js'
 import { acceptLoss } from '../../src/state/open-backend.js'
+import { publicRead } from '../support/content/policies.js'
 import { Between } from '../support/gateway/between.js'
 import { keptLog } from '../support/server/kept-log.js'
 import { until } from '../support/waiting.js'
@@ -22,13 +23,7 @@ const BUCKET = '/flushed'
 
 const block =
   '<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>'
-const policy = JSON.stringify({
-  Version: '2012-10-17',
-  Statement: [
-    { Effect: 'Allow', Principal: '*', Action: 's3:ListBucket', Resource: 'arn:aws:s3:::flushed' },
-    { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::flushed/*' },
-  ],
-})
+const policy = publicRead('flushed')
 const tagging = (value: string) => `<Tagging><TagSet><Tag><Key>k</Key><Value>${value}</Value></Tag></TagSet></Tagging>`
 
 t.test('two proxies whose Redis is flushed again and again', { skip: redis.skip, timeout: 600_000 }, async (t) => {

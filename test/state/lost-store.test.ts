@@ -10,6 +10,7 @@ import { startServices } from '../../src/services/index.js'
 import { acceptLoss, examineStore } from '../../src/state/open-backend.js'
 import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { publicRead } from '../support/content/policies.js'
 import { Between } from '../support/gateway/between.js'
 import { runCli } from '../support/server/cli.js'
 import { keptLog } from '../support/server/kept-log.js'
@@ -26,13 +27,7 @@ const { log } = keptLog()
 
 const block =
   '<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>'
-const policy = JSON.stringify({
-  Version: '2012-10-17',
-  Statement: [
-    { Effect: 'Allow', Principal: '*', Action: 's3:ListBucket', Resource: 'arn:aws:s3:::photos' },
-    { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: 'arn:aws:s3:::photos/*' },
-  ],
-})
+const policy = publicRead('photos')
 
 async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
   const folder = temporaryFolder(t)

@@ -8,6 +8,7 @@ import { createLogger } from '../../src/common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { createBucketSettings } from '../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { publicRead } from '../support/content/policies.js'
 import { Between, type Fate } from '../support/gateway/between.js'
 import { creationTimesOf } from '../support/gateway/creation-times.js'
 import { until } from '../support/waiting.js'
@@ -31,14 +32,6 @@ const cors =
   '<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>'
 const lifecycle =
   '<LifecycleConfiguration><Rule><ID>r</ID><Status>Enabled</Status><Filter><Prefix></Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>'
-const publicPolicy = (bucket: string) =>
-  JSON.stringify({
-    Version: '2012-10-17',
-    Statement: [
-      { Effect: 'Allow', Principal: '*', Action: 's3:ListBucket', Resource: `arn:aws:s3:::${bucket}` },
-      { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: `arn:aws:s3:::${bucket}/*` },
-    ],
-  })
 
 async function ok(t: Test, proxy: OneOfSeveral, method: string, path: string, query: object, body = '') {
   const answer = await proxy.send(method, path, { query: query as Record<string, string>, body })
@@ -109,7 +102,7 @@ for (const { kind, mode } of pairs) {
         t.equal((await two.send('GET', `/${bucket}`, { query: { publicAccessBlock: '' } })).status, 404)
         await fetch(`${two.endpoint}/${bucket}/open/x`)
         await ok(t, one, 'PUT', `/${bucket}`, { publicAccessBlock: '' }, block(name))
-        const refused = await two.send('PUT', `/${bucket}`, { query: { policy: '' }, body: publicPolicy(bucket) })
+        const refused = await two.send('PUT', `/${bucket}`, { query: { policy: '' }, body: publicRead(bucket) })
         if (name === 'BlockPublicPolicy') t.match(refused, { status: 403, code: 'AccessDenied' }, name)
         else {
           t.equal(refused.status, 204, 'the policy is stored, and opens nothing')
@@ -119,7 +112,7 @@ for (const { kind, mode } of pairs) {
         }
         await ok(t, one, 'DELETE', `/${bucket}`, { publicAccessBlock: '' })
       }
-      await ok(t, two, 'PUT', `/${bucket}`, { policy: '' }, publicPolicy(bucket))
+      await ok(t, two, 'PUT', `/${bucket}`, { policy: '' }, publicRead(bucket))
       await ok(t, one, 'PUT', `/${bucket}/open/x`, {}, 'public')
       const acl = { headers: { 'x-amz-acl': 'public-read' } }
       t.equal((await two.send('PUT', `/${bucket}/open/x`, { query: { acl: '' }, ...acl })).status, 200)
