@@ -6,7 +6,7 @@ import { indexSchema } from '../../src/services/gateway/index-schema.js'
 import { scan } from '../../src/services/gateway/store/scan.js'
 import { silentLog } from '../../src/services/log.js'
 import type { Connection, Schema } from '../../src/services/store/database.js'
-import { openStore, type StorePlace } from '../../src/services/store/open.js'
+import { openStore, type StoreLocation } from '../../src/services/store/open.js'
 import { postgres } from '../../test/state/servers.js'
 import { interleaved } from '../cases/measure.js'
 import { median } from './measure.js'
@@ -83,7 +83,7 @@ export async function versions(rounds: number): Promise<void> {
   }
 }
 
-async function upgrade(place: StorePlace): Promise<string> {
+async function upgrade(place: StoreLocation): Promise<string> {
   const before = await openStore(filling(indexSchema.steps.slice(0, BEFORE)), place, silentLog)
   for (let from = 1; from <= MANY; from += BATCH)
     await before.transaction((tables) => tables.objects(UPGRADED, from, from + BATCH - 1))
@@ -93,7 +93,7 @@ async function upgrade(place: StorePlace): Promise<string> {
   return ((performance.now() - began) / 1000).toFixed(2)
 }
 
-async function listings(place: StorePlace, rounds: number): Promise<{ plain: number; versioned: number }> {
+async function listings(place: StoreLocation, rounds: number): Promise<{ plain: number; versioned: number }> {
   const filled = await openStore(filling(indexSchema.steps), place, silentLog)
   for (const bucket of [PLAIN, VERSIONED]) await filled.transaction((tables) => tables.objects(bucket, 1, KEYS))
   await filled.transaction((tables) => tables.current())

@@ -46,7 +46,7 @@ interface AnswerByRecord {
   readonly holdsFor?: (object: GatewayObject) => Promise<boolean>
 }
 
-interface VersionPlace {
+interface VersionTarget {
   readonly bucket: string
   readonly key: string
   readonly versionId: string
@@ -181,7 +181,7 @@ export class Answers {
   async #byVersion(
     asked: RequestedAction,
     documents: ParsedDocuments | undefined,
-    { bucket, key, versionId, gateway }: VersionPlace,
+    { bucket, key, versionId, gateway }: VersionTarget,
   ): Promise<AnswerByRecord> {
     const deciding = async (object: GatewayObject) => {
       const record = await this.#deps.state.objects.ofRevision(bucket, key, object.revision)

@@ -36,7 +36,7 @@ import {
   anonymousPayload,
   type ParsedSignature,
   payloadMode,
-  RememberedParts,
+  SignatureCache,
   unsupportedAlgorithm,
 } from './signatures/parsed-signature.js'
 import { parsePresignedQuery, presignedBrand } from './signatures/presigned-query.js'
@@ -85,7 +85,7 @@ export type Authenticate = (head: RequestHead, readBody?: ReadWholeBody) => Prom
 export function createAuthenticator(options: AuthenticatorOptions): Authenticate {
   const { region, now = Date.now, signedBasePaths = [] } = options
   const keys = new SigningKeys(options.keyUse && { use: options.keyUse })
-  const remembered = new RememberedParts()
+  const remembered = new SignatureCache()
   const signerOf = createSigners(options)
 
   async function version4(head: RequestHead, readBody: ReadWholeBody | undefined): Promise<Caller | undefined> {
@@ -140,7 +140,7 @@ function signedBy(version: SignatureVersion, { presigned }: { readonly presigned
   return { presigned, signatureVersion: version, authType }
 }
 
-function readSignature(head: RequestHead, remembered: RememberedParts): ParsedSignature | undefined {
+function readSignature(head: RequestHead, remembered: SignatureCache): ParsedSignature | undefined {
   const { authorization } = head.headers
   const brand = presignedBrand(head)
   if (authorization !== undefined && brand !== undefined) throw signedTwice()

@@ -33,8 +33,8 @@ interface LoginFlags {
  * temporary credentials of the S3 endpoint into a profile of aws-cli.
  */
 export async function login(config: Config, own: LoginFlags): Promise<void> {
-  const places = placesOf(config, own)
-  const { profile, platform, gateway, endpoint } = places
+  const targets = targetsOf(config, own)
+  const { profile, platform, gateway, endpoint } = targets
   const aws = own.aws === false ? undefined : awsFiles()
   if (aws && !own.force) refuseForeignProfile(aws, profile)
   const email = (own.email ?? (await ask('E-mail: ', '--email'))).trim()
@@ -44,7 +44,7 @@ export async function login(config: Config, own: LoginFlags): Promise<void> {
   const token = await signIn(platform, email, password)
   const account = await keyPair(config, gateway, token)
   const session = aws && (await assume(endpoint, token))
-  const file = keep(profile, { email, ...places, region: config.region, token, ...account })
+  const file = keep(profile, { email, ...targets, region: config.region, token, ...account })
   if (aws && session) writeAwsProfile(aws, { name: profile, endpoint, region: config.region, ...session })
   print(
     config,
@@ -64,7 +64,7 @@ aws --profile ${profile} s3 ls
 `
 }
 
-interface Places {
+interface LoginTargets {
   readonly profile: string
   readonly platform: string
   readonly gateway: string
@@ -72,7 +72,7 @@ interface Places {
 }
 
 /** Throws a ConfigError that lists all problems. */
-function placesOf(config: Config, own: LoginFlags): Places {
+function targetsOf(config: Config, own: LoginFlags): LoginTargets {
   const problems: string[] = []
   const url = (flag: string, text: string) => {
     const parsed = URL.canParse(text) ? new URL(text) : undefined
@@ -82,14 +82,14 @@ function placesOf(config: Config, own: LoginFlags): Places {
   }
   const profile = own.profile ?? 'dealgate'
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(profile)) problems.push('--profile has 1 to 64 letters, digits and `_.-`')
-  const places = {
+  const targets = {
     profile,
     platform: url('--platform-url', serviceOf(config, 'platform')),
     gateway: url('--gateway', own.gateway ?? serviceOf(config, 'gateway')),
     endpoint: endpointOf(config, own.endpointUrl).href.replace(/\/+$/, ''),
   }
   if (problems.length > 0) throw new ConfigError(problems)
-  return places
+  return targets
 }
 
 /** The key pair of the account, with which the gateway has accepted a log-in. Throws Failure. */

@@ -3,7 +3,7 @@ import { S3Error } from '../common/errors/s3-error.js'
 import { element, XML_DECLARATION } from '../common/xml.js'
 
 /** The parts of an error document that describe the request. */
-export interface ErrorPlace {
+export interface ErrorContext {
   readonly id: string
   /** The decoded or raw path of the request. */
   readonly resource: string
@@ -38,7 +38,7 @@ function isText(value: unknown): boolean {
 }
 
 /** Formats `<Error>` without XML declaration, because it may follow the declaration of a late 200 response. */
-export function errorElement(error: S3Error, place: ErrorPlace): string {
+export function errorElement(error: S3Error, place: ErrorContext): string {
   const fields = Object.entries(error.fields).flatMap(([name, value]) =>
     typeof value === 'object' ? value.map((one) => element(name, one)) : [element(name, value)],
   )
@@ -58,7 +58,7 @@ export function errorElement(error: S3Error, place: ErrorPlace): string {
  * Formats the error as JSON. AWS clients recognise an error by `__type` and x-amzn-errortype.
  * https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html#operation-error-serialization
  */
-function jsonReply(error: S3Error, place: ErrorPlace): Reply {
+function jsonReply(error: S3Error, place: ErrorContext): Reply {
   const { code, message, fields } = error
   const document = {
     __type: code,
@@ -78,7 +78,7 @@ function jsonReply(error: S3Error, place: ErrorPlace): Reply {
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#RESTErrorResponses */
-export function errorReply(error: S3Error, place: ErrorPlace): Reply {
+export function errorReply(error: S3Error, place: ErrorContext): Reply {
   if (place.form === 'json') return jsonReply(error, place)
   if (place.form === 'sts') return stsErrorReply(error, place.id)
   if (place.form === 'control') return controlErrorReply(error, place)
@@ -92,7 +92,7 @@ export function errorReply(error: S3Error, place: ErrorPlace): Reply {
 export const CONTROL_NAMESPACE = 'http://awss3control.amazonaws.com/doc/2018-08-20/'
 
 /** S3 Control nests the error: https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_CreateJob.html */
-function controlErrorReply(error: S3Error, { id }: ErrorPlace): Reply {
+function controlErrorReply(error: S3Error, { id }: ErrorContext): Reply {
   const inner = `<Error>${element('Code', error.code)}${element('Message', error.message)}</Error>`
   return {
     status: error.status,

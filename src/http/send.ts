@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LateBody, RelayBody, Reply, ReplyHeaders } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
 import { XML_DECLARATION } from '../common/xml.js'
-import { type ErrorPlace, errorElement, errorReply, toS3Error } from './error-reply.js'
+import { type ErrorContext, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
 
 /** Interval at which white space is sent while a late document is not ready, ms. Clients time out after 60 s. */
@@ -31,7 +31,7 @@ export async function send(
   outgoing: ServerResponse,
   reply: Reply,
   id: string,
-  place: () => ErrorPlace,
+  place: () => ErrorContext,
 ): Promise<Sent> {
   const { body } = reply
   const headers = withIds(id, reply.headers)
@@ -61,7 +61,7 @@ export async function send(
 }
 
 /** Sends an error without the headers of the reply, which could not be sent. */
-function sendError(outgoing: ServerResponse, method: string | undefined, error: S3Error, place: ErrorPlace): void {
+function sendError(outgoing: ServerResponse, method: string | undefined, error: S3Error, place: ErrorContext): void {
   const { status, headers, body } = errorReply(error, place)
   outgoing.statusMessage = ''
   sendWhole(outgoing, method, status, withIds(place.id, headers), body as string)
@@ -123,7 +123,7 @@ async function sendLate(
   status: number,
   headers: WireHeaders,
   body: LateBody,
-  place: () => ErrorPlace,
+  place: () => ErrorContext,
 ): Promise<Sent> {
   let started = false
   const keepAlive = setInterval(() => {

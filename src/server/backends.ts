@@ -12,7 +12,7 @@ import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { partsAtGateway, stagingBucket } from '../gateway/staging.js'
 import { openState } from '../state/open-state.js'
 import { createBucketSettings } from '../state/records/bucket-settings.js'
-import type { StagingPlace } from '../state/uploads/staging.js'
+import type { StagingLocation } from '../state/uploads/staging.js'
 import { quotaOf } from './limits.js'
 import type { Caches } from './metrics/gauges.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -99,7 +99,7 @@ async function openOwnState(
 export function stagingPlace(
   { staging = 'local', gateway }: Pick<ProxyOptions, 'staging' | 'gateway'>,
   pool: Pick<GatewayPool, 'unhidden'>,
-): StagingPlace | undefined {
+): StagingLocation | undefined {
   if (staging === 'local') return undefined
   if (staging !== 'gateway') return staging
   return { parts: (id) => partsAtGateway(pool.unhidden(gateway.account), stagingBucket(id)) }

@@ -91,7 +91,7 @@ async function adopt(all: string, own: string, ageMs: number): Promise<void> {
   }
 }
 
-interface BucketLogsParts {
+interface BucketLogsOptions {
   readonly settings: Pick<BucketSettings, 'lacks' | 'get'>
   readonly log: Logger
   readonly spool: Pick<LogSpool, 'add'>
@@ -103,34 +103,34 @@ interface BucketLogsParts {
  * settings that its decision has read, and neither waits nor reads anything.
  */
 export class BucketLogs {
-  readonly #parts: BucketLogsParts
+  readonly #deps: BucketLogsOptions
   /** When the bodies of requests to such buckets were complete, by `performance.now()`. */
   readonly #arrived = new WeakMap<object, number>()
 
-  constructor(parts: BucketLogsParts) {
-    this.#parts = parts
+  constructor(options: BucketLogsOptions) {
+    this.#deps = options
   }
 
   start(): void {
-    this.#parts.delivery.start()
+    this.#deps.delivery.start()
   }
 
   stop(): Promise<void> {
-    return this.#parts.delivery.stop()
+    return this.#deps.delivery.stop()
   }
 
   begun({ bucket, method }: Pick<RequestHead, 'bucket' | 'method'>, incoming: IncomingMessage): void {
     if (bucket === undefined || (method !== 'PUT' && method !== 'POST')) return
-    if (this.#parts.settings.lacks(bucket, 'logging')) return
+    if (this.#deps.settings.lacks(bucket, 'logging')) return
     incoming.once('end', () => this.#arrived.set(incoming, performance.now()))
   }
 
   ended(entry: AccessEntry, facts: Ended): void {
     const { bucket, key = facts.context?.form?.key } = facts.head ?? {}
-    if (bucket !== undefined && !this.#parts.settings.lacks(bucket, 'logging'))
+    if (bucket !== undefined && !this.#deps.settings.lacks(bucket, 'logging'))
       this.#logInto(bucket, key, entry, facts, facts.operation)
     const source = copySourceOf(entry, facts.head)
-    if (source && !this.#parts.settings.lacks(source.bucket, 'logging')) {
+    if (source && !this.#deps.settings.lacks(source.bucket, 'logging')) {
       const operation = `REST.COPY.${entry.operation === 'CopyObject' ? 'OBJECT' : 'PART'}_GET`
       this.#logInto(source.bucket, source.key, { ...entry, bytesOut: 0 }, { ...facts, reply: NO_REPLY }, operation)
     }
@@ -138,7 +138,7 @@ export class BucketLogs {
 
   /** Logs what a lifecycle rule has done. */
   acted({ bucket, key, operation, versionId, size }: LifecycleAction): void {
-    if (this.#parts.settings.lacks(bucket, 'logging')) return
+    if (this.#deps.settings.lacks(bucket, 'logging')) return
     const none = { method: '', status: 0, bytesIn: 0, bytesOut: 0, ms: 0, remote: '', cut: false }
     const entry = { ...none, requestId: requestId(), operation, bucket, key: redact(key) }
     this.#withLogging(bucket, entry, (add) =>
@@ -161,7 +161,7 @@ export class BucketLogs {
 
   /** Never rejects. */
   #withLogging(bucket: string, { ms, requestId }: AccessEntry, lines: (add: AddLine) => void): void {
-    const { settings, spool, log } = this.#parts
+    const { settings, spool, log } = this.#deps
     const now = Date.now()
     const day = new Date(now - ms).toISOString().slice(0, 10)
     settings.get(bucket, 'logging').then(

@@ -16,7 +16,7 @@ import { ArrivedRequest } from '../http/arrived-request.js'
 import { type Bodies, readWhole } from '../http/body/body.js'
 import { type BeforeBody, openBody } from '../http/body/open-body.js'
 import type { WithCors } from '../http/cors.js'
-import { type ErrorPlace, errorReply, toS3Error } from '../http/error-reply.js'
+import { type ErrorContext, errorReply, toS3Error } from '../http/error-reply.js'
 import { hoistedHeaders } from '../http/headers.js'
 import { isControlCall, readLoosely, readRequest } from '../http/read-request.js'
 import { send, sendContinue } from '../http/send.js'
@@ -85,7 +85,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
     let context: Context | undefined
     let admission: CallerAdmission | undefined
     let request: S3Request | undefined
-    const place = (): ErrorPlace => ({
+    const place = (): ErrorContext => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
       form: errorFormOf(head ?? readLoosely(incoming, deps.addressing)),
@@ -161,7 +161,7 @@ function refusal(
   failure: S3Error,
   selected: Selected | undefined,
   context: Context | undefined,
-  place: ErrorPlace,
+  place: ErrorContext,
 ): Reply {
   const reply = errorReply(failure, place)
   if (selected?.operation.call) return withHeaders(reply, versionHeader(selected.plugin))
@@ -189,7 +189,7 @@ function whyDenied(failure: S3Error, selected: Selected | undefined, head: Reque
   return context.authorizer.missing(failure, name, head).catch(() => failure)
 }
 
-function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorPlace['form'] & string {
+function errorFormOf(head: Parameters<typeof errorFormatOf>[0]): ErrorContext['form'] & string {
   if (isControlCall(head)) return 'control'
   return isStsCall(head) ? 'sts' : errorFormatOf(head)
 }

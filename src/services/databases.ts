@@ -12,7 +12,7 @@ import { kuboSchema } from './network/kubo/kubo-network.js'
 import { paymentSchema } from './payment/store.js'
 import { platformSchema } from './platform/store.js'
 import { type CopiedTable, type CopyProgress, copyTables } from './store/copy/copy.js'
-import { type CopiedService, type CopyPlace, openAlone, openFolder, openServer } from './store/copy/places.js'
+import { type CopiedService, type CopyLocation, openAlone, openFolder, openServer } from './store/copy/places.js'
 import type { Connection } from './store/database.js'
 import type { Advise, Examined } from './store/examine.js'
 
@@ -111,7 +111,7 @@ function isDatabase(place: string): boolean {
   return /^postgres(ql)?:\/\//.test(place)
 }
 
-async function openPlace(place: string, create: boolean): Promise<CopyPlace> {
+async function openPlace(place: string, create: boolean): Promise<CopyLocation> {
   if (isDatabase(place)) return openServer(place, SERVICES, { create }, silentLog)
   try {
     return openFolder(place, { create })

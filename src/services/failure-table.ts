@@ -2,7 +2,7 @@ import { FailureCounts, FORGET_MS, waitAfter } from './failure-counts.js'
 import { type Database, tableOf } from './store/database.js'
 
 /** What an attempt fails for: each counts by itself, and makes others wait after some failures. */
-export interface Place {
+export interface FailureCounter {
   readonly key: string
   /** Failures before a wait applies. */
   readonly free: number
@@ -11,10 +11,10 @@ export interface Place {
 /** Counts failures of attempts from their beginning, so that many at the same time do not escape the count. */
 export interface Failures {
   /**
-   * Counts a failure in each place, unless one of `waits` must wait.
-   * @returns the rest of the wait, ms, and the failures by now, in the order of the places
+   * Counts a failure in each counter, unless one of `waits` must wait.
+   * @returns the rest of the wait, ms, and the failures by now, in the order of the counters
    */
-  begin(places: readonly Place[], waits: readonly string[]): Promise<Begun>
+  begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<Begun>
   /** Takes one failure back that turned out to be none, of each of `none`, and forgets all of `forgotten`. */
   end(none: readonly string[], forgotten: readonly string[]): Promise<void>
 }
@@ -33,9 +33,9 @@ export class OwnFailures implements Failures {
     this.#counts = new FailureCounts(now)
   }
 
-  async begin(places: readonly Place[], waits: readonly string[]): Promise<Begun> {
+  async begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<Begun> {
     const waitMs = Math.max(0, ...waits.map((key) => this.#counts.waitOf(key)))
-    return { waitMs, counts: waitMs > 0 ? [] : places.map(({ key, free }) => this.#counts.count(key, free)) }
+    return { waitMs, counts: waitMs > 0 ? [] : counters.map(({ key, free }) => this.#counts.count(key, free)) }
   }
 
   async end(none: readonly string[], forgotten: readonly string[]): Promise<void> {
@@ -57,15 +57,15 @@ export class SharedFailures implements Failures {
     this.#now = now
   }
 
-  begin(places: readonly Place[], waits: readonly string[]): Promise<Begun> {
+  begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<Begun> {
     const now = this.#now()
-    if (places.length === 0) return this.#waitOf(waits, now)
+    if (counters.length === 0) return this.#waitOf(waits, now)
     return this.#db.transaction(async ({ failures }) => {
       let waitMs = 0
       for (const key of waits) waitMs = Math.max(waitMs, ((await failures.find(key, now))?.until ?? 0) - now)
       const counts: number[] = []
       if (waitMs > 0) return { waitMs, counts }
-      for (const place of places) counts.push(await failures.count(place, now))
+      for (const counter of counters) counts.push(await failures.count(counter, now))
       return { waitMs, counts }
     })
   }
@@ -110,7 +110,7 @@ export class FailureTable extends tableOf({
   }
 
   /** Counts a failure. Returns their number by now. */
-  async count({ key, free }: Place, now: number): Promise<number> {
+  async count({ key, free }: FailureCounter, now: number): Promise<number> {
     const count = ((await this.find(key, now))?.failures ?? 0) + 1
     // Few are left at any time: each first failure removes those that are forgotten.
     if (count === 1) await this.sql.prune.run(Math.floor(now - FORGET_MS))

@@ -6,7 +6,7 @@ import type { QuotaBounds } from '../common/quota.js'
 import type { StoreIdentity } from './guard.js'
 import type { LeaseStore } from './locks/memory-leases.js'
 import type { Namespace, Table } from './records/table.js'
-import type { StagingPlace } from './uploads/staging.js'
+import type { StagingLocation } from './uploads/staging.js'
 
 export interface BackendOptions {
   readonly url?: string | undefined
@@ -38,7 +38,7 @@ export interface StateOptions {
   /** In a process that shares the folder with other processes of one server. */
   readonly worker?: WorkerOfServer | undefined
   /** Where parts of multipart uploads wait; default the data folder. */
-  readonly staging?: StagingPlace | undefined
+  readonly staging?: StagingLocation | undefined
   /**
    * The store of records: absent or `sqlite:` for SQLite in `data`, `redis://...`, `rediss://...`, `postgres://...` or
    * `postgresql://...`.

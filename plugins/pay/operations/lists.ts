@@ -30,7 +30,7 @@ export async function pageOfUploads(
   return { items, total, raw: answer.json }
 }
 
-export function listUploads(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.uploads) {
+export function listUploads(deps: PayDeps, { name, path, ...place }: ListCall = OF_CALLER.uploads) {
   return defineCall({
     ...place,
     ...forAction('pay:ListUploads'),
@@ -69,7 +69,7 @@ export async function pageOfBills(
   return { items, total, raw: answer.json }
 }
 
-export function listBilling(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.billing) {
+export function listBilling(deps: PayDeps, { name, path, ...place }: ListCall = OF_CALLER.billing) {
   return defineCall({
     ...place,
     ...forAction('pay:ListBilling'),
@@ -161,7 +161,7 @@ const SIZE = 1000
 
 const query = z.strictObject({ 'wallet-address': pageQuery['wallet-address'] })
 
-export function getUploadsCsv(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.uploadsCsv) {
+export function getUploadsCsv(deps: PayDeps, { name, path, ...place }: ListCall = OF_CALLER.uploadsCsv) {
   return defineCall({
     ...place,
     ...forAction('pay:ListUploads'),
@@ -184,7 +184,7 @@ export function getUploadsCsv(deps: PayDeps, { name, path, ...place }: ListPlace
   })
 }
 
-export function getBillingCsv(deps: PayDeps, { name, path, ...place }: ListPlace = OF_CALLER.billingCsv) {
+export function getBillingCsv(deps: PayDeps, { name, path, ...place }: ListCall = OF_CALLER.billingCsv) {
   return defineCall({
     ...place,
     ...forAction('pay:ListBilling'),
@@ -230,7 +230,7 @@ function tooMany(): S3Error {
 }
 
 /** A call that lists what a wallet has: of the caller, or of the wallet that its path names. */
-interface ListPlace {
+interface ListCall {
   readonly name: string
   readonly path: string
   members?(context: Context): AsyncIterable<Readonly<Record<string, string>>>
@@ -241,11 +241,11 @@ const OF_CALLER = {
   billing: { name: 'ListBilling', path: '/-/pay/v1/billing' },
   uploadsCsv: { name: 'GetUploadsCsv', path: '/-/pay/v1/uploads.csv' },
   billingCsv: { name: 'GetBillingCsv', path: '/-/pay/v1/billing.csv' },
-} as const satisfies Record<string, ListPlace>
+} as const satisfies Record<string, ListCall>
 
 /** The same by the address of the wallet, which the bucket `-` cannot name in a query. */
 export function ofWallet(deps: PayDeps) {
-  const below = (name: string, rest: string): ListPlace => ({
+  const below = (name: string, rest: string): ListCall => ({
     name,
     path: `/-/pay/v1/wallets/{WalletAddress}/${rest}`,
     members: (context) => ownWallet(deps, context),

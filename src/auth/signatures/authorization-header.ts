@@ -2,7 +2,7 @@ import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ALGORITHM, formatTimestamp } from '../../common/sigv4.js'
 import { brandedHeader } from '../../http/headers.js'
-import { type ParsedSignature, parseTimestamp, RememberedParts, unsupportedAlgorithm } from './parsed-signature.js'
+import { type ParsedSignature, parseTimestamp, SignatureCache, unsupportedAlgorithm } from './parsed-signature.js'
 
 const malformed = (message: string, fields?: Record<string, string>) =>
   new S3Error('AuthorizationHeaderMalformed', {
@@ -23,14 +23,14 @@ type Component = (typeof COMPONENTS)[number]
 export function parseAuthorizationHeader(
   authorization: string,
   head: RequestHead,
-  remembered: RememberedParts,
+  remembered: SignatureCache,
 ): ParsedSignature {
   const space = authorization.indexOf(' ')
   const algorithm = space < 0 ? authorization : authorization.slice(0, space)
   if (algorithm !== ALGORITHM) throw unsupportedAlgorithm(algorithm)
   const { Credential, SignedHeaders, Signature } = parseComponents(authorization.slice(ALGORITHM.length))
   // Parts of a text keep the whole of it in memory.
-  const parts = authorization.length > MAX_REMEMBERED_LENGTH ? new RememberedParts(1) : remembered
+  const parts = authorization.length > MAX_REMEMBERED_LENGTH ? new SignatureCache(1) : remembered
   const { accessKeyId, scope } = parts.credential(Credential, malformed)
   const signedHeaders = parts.signedHeaders(SignedHeaders, malformed)
   const { timestamp, time } = requestTime(head)

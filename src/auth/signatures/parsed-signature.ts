@@ -169,7 +169,7 @@ const MAX_REMEMBERED = 1024
  * Parts of the signatures of earlier requests, parsed: a client signs with one credential all day, and the same headers
  * in requests of one kind.
  */
-export class RememberedParts {
+export class SignatureCache {
   readonly #credentials: LRUCache<string, Credential>
   readonly #signedHeaders: LRUCache<string, readonly string[]>
 

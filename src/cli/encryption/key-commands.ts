@@ -18,10 +18,10 @@ import type { Config } from '../config/config.js'
 import { reserve } from '../keys/credentials-file.js'
 import type { Changed } from '../running.js'
 
-type Place = Pick<Config, 'data' | 'encryptionKeys'>
+type KeyFileConfig = Pick<Config, 'data' | 'encryptionKeys'>
 
 /** The file of keys of a server with these options. */
-export function keyFileOf({ data, encryptionKeys }: Place): string {
+export function keyFileOf({ data, encryptionKeys }: KeyFileConfig): string {
   return encryptionKeys ?? join(data, KEY_FILE)
 }
 

@@ -53,7 +53,7 @@ interface Known {
   readonly opened: { readonly payload: Buffer } | { readonly head: Buffer }
 }
 
-interface Place {
+interface ObjectName {
   readonly bucket: string
   readonly key: string
 }
@@ -87,26 +87,26 @@ export class Encryption {
    * S3Error.
    */
   async seal(
-    place: Place,
+    name: ObjectName,
     asked: EncryptionOrder | UploadEncryption | 'none' | undefined,
     uploadId = '',
   ): Promise<Sealed | undefined> {
     // An upload may have begun before its bucket demanded it.
-    if (asked === 'none') return (await this.#deps.demanded(place.bucket)) ? this.#sealFor(place, OWN) : undefined
+    if (asked === 'none') return (await this.#deps.demanded(name.bucket)) ? this.#sealFor(name, OWN) : undefined
     if (asked && 'partsKey' in asked) {
       const { algorithm, keyId, bucketKey, header, partsKey } = asked
       if (header === undefined)
-        return this.#sealFor(place, { algorithm: algorithm as ServerKey['algorithm'], keyId, bucketKey })
+        return this.#sealFor(name, { algorithm: algorithm as ServerKey['algorithm'], keyId, bucketKey })
       const known = { header: Buffer.from(header, 'base64'), fileKey: await this.partsKey(uploadId, partsKey) }
       return { header: known, encrypted: { algorithm, header: known.header.length } }
     }
-    const order = await this.#orderFor(place.bucket, asked)
-    return order && this.#sealFor(place, order)
+    const order = await this.#orderFor(name.bucket, asked)
+    return order && this.#sealFor(name, order)
   }
 
-  async #sealFor(place: Place, order: EncryptionOrder): Promise<Sealed> {
+  async #sealFor(name: ObjectName, order: EncryptionOrder): Promise<Sealed> {
     const customer = order.algorithm === 'SSE-C' ? order.customer : undefined
-    const header = await makeHeader(await this.#deps.keys.recipientsFor(order), textOf(place, customer))
+    const header = await makeHeader(await this.#deps.keys.recipientsFor(order), textOf(name, customer))
     const { length } = header.header
     if (order.algorithm === 'SSE-C') return { header, encrypted: { algorithm: order.algorithm, header: length } }
     const { algorithm, keyId, bucketKey } = order
@@ -119,16 +119,16 @@ export class Encryption {
    * S3Error.
    * @param header of the object
    */
-  async rewrap(place: Place, encrypted: Encrypted, header: Buffer): Promise<Sealed | 'current' | Unopened> {
+  async rewrap(name: ObjectName, encrypted: Encrypted, header: Buffer): Promise<Sealed | 'current' | Unopened> {
     const { algorithm, keyId } = encrypted
     if (algorithm === 'SSE-C') return 'no key'
     const { keys } = this.#deps
     const recipients = await keys.recipientsFor({ algorithm, ...(keyId !== undefined && { keyId }) })
-    const fileKey = await keys.open(header, encrypted, textOf(place), undefined)
+    const fileKey = await keys.open(header, encrypted, textOf(name), undefined)
     if (typeof fileKey === 'string') return fileKey
     try {
       if (isMadeFor(header, fileKey, recipients)) return 'current'
-      const made = await makeHeader(recipients, textOf(place), fileKey)
+      const made = await makeHeader(recipients, textOf(name), fileKey)
       return { header: made, encrypted: { ...encrypted, header: made.header.length } }
     } finally {
       fileKey.fill(0)
@@ -142,13 +142,13 @@ export class Encryption {
 
   /** For an upload that begins; undefined if its object is not to be encrypted. Throws S3Error. */
   async beginUpload(
-    place: Place,
+    name: ObjectName,
     uploadId: string,
     asked: EncryptionOrder | undefined,
   ): Promise<UploadEncryption | undefined> {
     const { sealer } = this.#deps
     // A key that is not there is refused before gigabytes of parts are sent.
-    const sealed = await this.seal(place, asked)
+    const sealed = await this.seal(name, asked)
     if (!sealed) return undefined
     const { header, encrypted } = sealed
     const { header: _, ...described } = encrypted
@@ -161,7 +161,7 @@ export class Encryption {
 
   /** Throws S3Error if the key of a client is not that with which the upload has begun. */
   async requireUploadKey(
-    place: Place,
+    name: ObjectName,
     encryption: UploadEncryption | undefined,
     customer: CustomerKey | undefined,
   ): Promise<void> {
@@ -171,7 +171,7 @@ export class Encryption {
       return
     }
     if (!customer) throw new S3Error('InvalidRequest', { message: KEY_OF_UPLOAD })
-    const found = await openHeader(Buffer.from(header, 'base64'), [identityOf(customer)], textOf(place, customer))
+    const found = await openHeader(Buffer.from(header, 'base64'), [identityOf(customer)], textOf(name, customer))
     if (typeof found === 'string') throw new S3Error('InvalidRequest', { message: OTHER_KEY_OF_UPLOAD })
     found.fill(0)
   }
@@ -190,8 +190,8 @@ export class Encryption {
   readonly beginning: SealedSpan['stored'] = { first: 0, last: BEGINNING_BYTES - 1 }
 
   /** The stored bytes that hold a range of an object that was opened lately, if it is the same still. */
-  expect(place: Place, range: ByteRange): SealedSpan['stored'] | undefined {
-    const known = this.#known.get(textOf(place))
+  expect(name: ObjectName, range: ByteRange): SealedSpan['stored'] | undefined {
+    const known = this.#known.get(textOf(name))
     try {
       return known && sealedSpan(known.object, range).stored
     } catch {
@@ -208,7 +208,7 @@ export class Encryption {
    */
   async open(
     gateway: Pick<Gateway, 'download'>,
-    { bucket, key }: Place,
+    { bucket, key }: ObjectName,
     encrypted: Encrypted,
     download: Download,
     { range, expected, customer, logger }: Opening,
@@ -259,7 +259,7 @@ export class Encryption {
    */
   async verifyKey(
     gateway: Pick<Gateway, 'download'>,
-    { bucket, key }: Place,
+    { bucket, key }: ObjectName,
     {
       encrypted,
       storedSize,
@@ -295,16 +295,16 @@ export class Encryption {
 
   /** The key of an object that was opened lately. Throws S3Error if it is not that of the client. */
   async #keyLately(
-    place: Place,
+    name: ObjectName,
     version: Pick<GatewayObject, 'revision' | 'writeId'>,
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<Buffer | undefined> {
-    const cached = this.#known.get(textOf(place))
+    const cached = this.#known.get(textOf(name))
     if (!cached || versionOf(cached.object) !== versionOf(version)) return undefined
     const { object, opened } = cached
     if ('payload' in opened) return customer ? undefined : opened.payload
-    return customer && this.#keyOf(place.bucket, object, opened.head, customer, logger)
+    return customer && this.#keyOf(name.bucket, object, opened.head, customer, logger)
   }
 
   /** Opens the beginning of a stored object: header and nonce. */
@@ -317,10 +317,10 @@ export class Encryption {
   ): Promise<Buffer> {
     const header = head.subarray(0, head.length - NONCE_BYTES)
     const { encrypted } = object
-    const place = { bucket, key: object.key }
+    const name = { bucket, key: object.key }
     const isHeader = header.toString('latin1', 0, AGE_MAGIC.length) === AGE_MAGIC && headerEnd(header) === header.length
     const found: Buffer | Unopened = isHeader
-      ? await this.#deps.keys.open(header, encrypted, textOf(place, customer), customer)
+      ? await this.#deps.keys.open(header, encrypted, textOf(name, customer), customer)
       : 'malformed'
     if (typeof found === 'string') {
       log.warn({ bucket, why: found }, 'an encrypted object could not be opened')
@@ -330,9 +330,9 @@ export class Encryption {
     found.fill(0)
     if (!customer) {
       const ttl = encrypted.algorithm === 'aws:kms' ? NAMED_MS : 0
-      this.#known.set(textOf(place), { object, opened: { payload } }, { ttl })
+      this.#known.set(textOf(name), { object, opened: { payload } }, { ttl })
     } else if (head.length <= BEGINNING_BYTES)
-      this.#known.set(textOf(place), { object, opened: { head: Buffer.alloc(head.length, head) } })
+      this.#known.set(textOf(name), { object, opened: { head: Buffer.alloc(head.length, head) } })
     return payload
   }
 }
@@ -374,7 +374,7 @@ const KEY_OF_UPLOAD =
 const OTHER_KEY_OF_UPLOAD = 'The provided encryption parameters did not match the ones used originally.'
 
 /** Bucket names have no line breaks. */
-function textOf({ bucket, key }: Place, customer?: CustomerKey): string {
+function textOf({ bucket, key }: ObjectName, customer?: CustomerKey): string {
   return customer ? `${traceOf(customer)}\n${bucket}\n${key}` : `${bucket}\n${key}`
 }
 

@@ -124,7 +124,7 @@ function joined<T, R>(all: readonly T[], listOf: (one: T) => readonly R[] | unde
 function askedRights(statement: InStatement, bucket: string): AskedRight[] | undefined {
   const { Sid, Effect, Principal, Action = [], Resource = [], Condition, ...others } = statement
   if (Effect !== 'Allow' || !isEverybody(Principal) || Object.keys(others).length > 0) return undefined
-  const resources = joined([Resource].flat(), (arn) => placeOf(arn, bucket))
+  const resources = joined([Resource].flat(), (arn) => targetOf(arn, bucket))
   const listed = Condition === undefined ? [undefined] : listedPrefixes(Condition)
   if (resources === undefined || listed === undefined) return undefined
   return joined([Action].flat(), (word) => {
@@ -147,10 +147,10 @@ function isEverybody(principal: InStatement['Principal']): boolean {
   return names.length > 0 && Object.keys(others).length === 0 && names.every((name) => name === '*')
 }
 
-type Place = { readonly on: 'bucket' } | { readonly on: 'object'; readonly prefix: string }
+type RuleTarget = { readonly on: 'bucket' } | { readonly on: 'object'; readonly prefix: string }
 
 /** Rules apply to the bucket, and to all keys with a prefix. */
-function placeOf(arn: string, bucket: string): [Place] | undefined {
+function targetOf(arn: string, bucket: string): [RuleTarget] | undefined {
   const name = /^arn:aws:s3:::(.+)$/s.exec(arn)?.[1]
   if (name === bucket) return [{ on: 'bucket' }]
   if (!name?.startsWith(`${bucket}/`) || !name.endsWith('*')) return undefined
@@ -163,9 +163,9 @@ function isOpen(text: string): boolean {
   return /[*?]|\$\{/.test(text)
 }
 
-function rightsOf(action: string, place: Place, listed: readonly (string | undefined)[]): Right[] | undefined {
-  if (place.on === 'object' && OBJECT_ACTIONS.includes(action))
-    return [{ kind: 'object', action: action as ObjectAction, prefix: place.prefix }]
+function rightsOf(action: string, target: RuleTarget, listed: readonly (string | undefined)[]): Right[] | undefined {
+  if (target.on === 'object' && OBJECT_ACTIONS.includes(action))
+    return [{ kind: 'object', action: action as ObjectAction, prefix: target.prefix }]
   if (action === LIST_ACTION) return listed.map((prefix) => ({ kind: 'list', prefix }))
   if (action === UPLOADS_ACTION) return [{ kind: 'uploads' }]
   return action === LOCATION_ACTION ? [{ kind: 'location' }] : undefined

@@ -50,7 +50,7 @@ const INVENTORY_FORMATS = ['CSV', 'Parquet'] as const
 export type InventoryFormat = (typeof INVENTORY_FORMATS)[number]
 
 /** What the sender does not state. */
-type Asked = Omit<InventoryConfiguration, 'by' | 'since'>
+type RequestedConfiguration = Omit<InventoryConfiguration, 'by' | 'since'>
 
 const ROOT = 'InventoryConfiguration'
 const DESTINATION = 'S3BucketDestination'
@@ -62,7 +62,11 @@ const MAX_PREFIX_BYTES = 512
  * @param fields names of the fields that this server offers
  * @throws S3Error MalformedXML, InvalidArgument
  */
-export async function readConfiguration(bytes: Buffer, id: string, fields: readonly string[]): Promise<Asked> {
+export async function readConfiguration(
+  bytes: Buffer,
+  id: string,
+  fields: readonly string[],
+): Promise<RequestedConfiguration> {
   const root = await parseXml(bytes, ROOT)
   requireChildren(root, ROOT, {
     once: ['Destination', 'IsEnabled', 'Filter', 'Id', 'IncludedObjectVersions', 'OptionalFields', 'Schedule'],

@@ -66,7 +66,7 @@ function readOperation(
   }
 }
 
-interface Asked {
+interface LockRequest {
   readonly change: LockChange
   /** The headers by which a write asks for the same, for conditions of policies. */
   readonly headers: S3Request['headers'] | undefined
@@ -76,7 +76,7 @@ interface Asked {
 function writeOperation(
   name: 'PutObjectRetention' | 'PutObjectLegalHold',
   subresource: string,
-  read: (bytes: Buffer, request: S3Request<'object'>) => Promise<Asked>,
+  read: (bytes: Buffer, request: S3Request<'object'>) => Promise<LockRequest>,
 ): Operation<'object'> {
   return {
     name,

@@ -227,7 +227,7 @@ async function changeOne(
   })
 }
 
-interface Asked {
+interface RightsRequest {
   readonly Rights?: readonly z.output<typeof right>[] | undefined
   readonly Actions?: readonly string[] | undefined
   readonly Policies?: readonly string[] | undefined
@@ -238,7 +238,7 @@ interface Asked {
  * As the schema of identities has it, which checks it. What is missing must not give all rights: a client that sends no
  * body, or null, may have meant to limit the key pair. Throws InvalidArgument.
  */
-function asked({ Rights, Actions, Policies, All }: Asked): object {
+function asked({ Rights, Actions, Policies, All }: RightsRequest): object {
   const isLimited = Rights !== undefined || (Policies !== undefined && Policies.length > 0)
   if ((!isLimited && All !== true) || (Rights !== undefined && All === true)) {
     throw new S3Error('InvalidArgument', {

@@ -34,7 +34,7 @@ const MAX_SKEW = 15 * MINUTE_MS
 export function shareQuery(
   { names, region }: GatewayContext,
   account: Account,
-  { path, host, expires, now }: SharedPlace,
+  { path, host, expires, now }: ShareTarget,
 ): string {
   const timestamp = formatTimestamp(now)
   const credential = `${account.accessKey}/${credentialScope(timestamp.slice(0, 8), region, SERVICE)}`
@@ -50,7 +50,7 @@ export function shareQuery(
   return `${query}&${names.parameter}Signature=${proof}`
 }
 
-interface SharedPlace {
+interface ShareTarget {
   readonly path: string
   readonly host: string
   readonly expires: number

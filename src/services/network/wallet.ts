@@ -110,7 +110,7 @@ export class WalletTable extends tableOf({
   }
 }
 
-interface WalletPlace {
+interface WalletOptions {
   readonly db: Database<{ readonly wallets: WalletTable }>
   readonly folder: string
   /** Where new keys are kept. */
@@ -120,16 +120,16 @@ interface WalletPlace {
 /** The wallets of a network, each made when it is first needed. They are never removed. */
 export class Wallets {
   readonly main: Wallet
-  readonly #place: WalletPlace
+  readonly #place: WalletOptions
   readonly #open = new Map<string, Promise<Wallet>>()
 
-  private constructor(main: Wallet, place: WalletPlace) {
+  private constructor(main: Wallet, place: WalletOptions) {
     this.main = main
     this.#place = place
   }
 
   /** Rejects when a file has other content, or cannot be read or written. */
-  static async open(place: WalletPlace): Promise<Wallets> {
+  static async open(place: WalletOptions): Promise<Wallets> {
     return new Wallets(await openIn(place, MAIN, join(place.folder, 'wallet.json')), place)
   }
 
@@ -152,7 +152,7 @@ export class Wallets {
 }
 
 /** A key that is in the other place, after the data were moved, is taken from there. */
-async function openIn({ db, keys }: WalletPlace, name: string, file: string): Promise<Wallet> {
+async function openIn({ db, keys }: WalletOptions, name: string, file: string): Promise<Wallet> {
   const secretKey = read(file) ?? (await db.read.wallets.find(name)) ?? secp256k1.utils.randomSecretKey()
   if (keys === 'files') return Wallet.open(file, secretKey)
   return Wallet.of(await db.transaction(({ wallets }) => wallets.keep(name, secretKey)))

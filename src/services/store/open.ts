@@ -8,7 +8,7 @@ import { openSqlite } from './sqlite.js'
 import type { StoreMetrics } from './store-metrics.js'
 
 /** Where the tables of a service are. */
-export interface StorePlace {
+export interface StoreLocation {
   /** Of SQLite, which is used when there is no URL. Its folder has further files of the service. */
   readonly file: string
   /** URL of a PostgreSQL database, which all services may share. */
@@ -24,7 +24,7 @@ export interface StorePlace {
  */
 export async function openStore<T>(
   schema: Schema<T>,
-  { file, database, reserve = false, metrics }: StorePlace,
+  { file, database, reserve = false, metrics }: StoreLocation,
   log: ServicesLog,
 ): Promise<Database<T>> {
   const mark = markOf(file)

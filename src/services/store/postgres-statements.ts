@@ -72,13 +72,13 @@ function nameOf(text: string): string {
   return createHash('sha256').update(text).digest('base64')
 }
 
-interface Asked {
+interface StatementText {
   readonly text: string
   /** By which the server keeps it. */
   readonly name?: string
 }
 
-function statement(runner: Runner, asked: Asked, { claim, watch, failed, mayRun }: Beside): Statement {
+function statement(runner: Runner, asked: StatementText, { claim, watch, failed, mayRun }: Beside): Statement {
   const ask = <R>(query: () => Promise<R>): Promise<R> =>
     watched(
       async () => {

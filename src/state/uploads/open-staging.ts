@@ -9,7 +9,7 @@ import { makeFolder } from '../folder-record.js'
 import { FolderStaging } from './folder-staging.js'
 import { RemoteStaging } from './remote-staging.js'
 import type { StagedBytes } from './staged-part.js'
-import type { Staging, StagingPlace } from './staging.js'
+import type { Staging, StagingLocation } from './staging.js'
 
 interface StagingDeps {
   readonly backend: Pick<Backend, 'table'>
@@ -32,7 +32,7 @@ export interface OpenedStaging {
 
 /** Throws StateError DATA_FOLDER, S3Error when the store of records fails. */
 export async function openStaging(
-  place: StagingPlace | undefined,
+  place: StagingLocation | undefined,
   { backend, data, amongWorkers, home, bytes, spool }: StagingDeps,
 ): Promise<OpenedStaging> {
   if (place === undefined) {

@@ -3,7 +3,7 @@ import { noSuchUpload } from '../errors.js'
 import type { PartRoom } from './staged-part.js'
 import type { OpenPart, RemoteParts, RemoteUpload } from './staging.js'
 
-interface RemotePlace {
+interface RemotePartDeps {
   readonly parts: RemoteParts
   readonly name: string
   readonly room: PartRoom
@@ -19,19 +19,19 @@ interface RemotePlace {
  */
 export class RemoteStagedPart implements OpenPart {
   readonly file: string
-  readonly #place: RemotePlace
+  readonly #place: RemotePartDeps
   readonly #sink: RemoteUpload | Spool
   #size = 0
   #state: 'writing' | 'committed' | 'kept' | 'discarded' = 'writing'
   #ended = false
 
-  private constructor(file: string, place: RemotePlace, sink: RemoteUpload | Spool) {
+  private constructor(file: string, place: RemotePartDeps, sink: RemoteUpload | Spool) {
     this.file = file
     this.#place = place
     this.#sink = sink
   }
 
-  static async open(file: string, length: number | undefined, place: RemotePlace): Promise<RemoteStagedPart> {
+  static async open(file: string, length: number | undefined, place: RemotePartDeps): Promise<RemoteStagedPart> {
     const { parts, name, spool } = place
     return new RemoteStagedPart(file, place, length === undefined ? await spool() : await parts.upload(name, length))
   }

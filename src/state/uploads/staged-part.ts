@@ -7,7 +7,7 @@ import { errorCode, noSuchUpload, stagingFailed } from '../errors.js'
 import { FileWriter } from '../files.js'
 import type { OpenPart } from './staging.js'
 
-interface PartPlace {
+interface PartDeps {
   readonly room: PartRoom
   /** Called once the part needs no attention any more. */
   readonly gone: () => void
@@ -29,7 +29,7 @@ export class StagedPart implements OpenPart {
   #finishing: Promise<string> | undefined
   #closing: Promise<void> | undefined
 
-  private constructor(folder: string, file: string, handle: FileHandle, { room, gone }: PartPlace) {
+  private constructor(folder: string, file: string, handle: FileHandle, { room, gone }: PartDeps) {
     this.#folder = folder
     this.file = file
     this.#handle = handle
@@ -38,7 +38,7 @@ export class StagedPart implements OpenPart {
     this.#room = room
   }
 
-  static async open(folder: string, file: string, place: PartPlace): Promise<StagedPart> {
+  static async open(folder: string, file: string, place: PartDeps): Promise<StagedPart> {
     return new StagedPart(folder, file, await open(join(folder, file), 'wx', FILE_MODE), place)
   }
 

@@ -63,7 +63,7 @@ export interface Staging {
 }
 
 /** A place for staged parts that several proxies reach. */
-export type StagingPlace =
+export type StagingLocation =
   | { readonly folder: string }
   /** @param id 16 hexadecimal digits that identify the store of records */
   | { readonly parts: (id: string) => RemoteParts }

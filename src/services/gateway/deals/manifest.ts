@@ -19,7 +19,7 @@ export interface HeldCopy {
 }
 
 /** A place in the order of `Manifest.locked`. */
-interface LockedPlace {
+interface LockedPosition {
   /** Epoch at which the last deal of the version ends. */
   readonly ends: number
   readonly generation: string
@@ -27,7 +27,7 @@ interface LockedPlace {
 
 /** A file of the last deal that has the only body of a locked version. */
 export interface LockedFile {
-  readonly place: LockedPlace
+  readonly place: LockedPosition
   readonly key: Buffer
   readonly bucket: number
   readonly bucketName: string
@@ -112,9 +112,9 @@ export class Manifest extends tableOf({
    * The versions of this network that have a lock, no body here, and deals that all end by this epoch: in the order of
    * their last ends, beyond `after`. The lock may be over.
    */
-  async locked(network: Network['kind'], epoch: number, after: LockedPlace, limit: number): Promise<LockedFile[]> {
+  async locked(network: Network['kind'], epoch: number, after: LockedPosition, limit: number): Promise<LockedFile[]> {
     const asked = [network, epoch, after.ends, after.generation, limit] as const
-    const rows = await this.sql.locked.all<Omit<LockedFile, 'place'> & LockedPlace>(...asked)
+    const rows = await this.sql.locked.all<Omit<LockedFile, 'place'> & LockedPosition>(...asked)
     return rows.map(({ ends, generation, key, ...file }) => ({
       ...file,
       place: { ends, generation },

@@ -58,7 +58,7 @@ async function identify({ context, identity }: GatewayExchange, token: string | 
  * Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey.
  * @param byOwner the caller owns the bucket, and may see the record of the object
  */
-async function sendObject(exchange: GatewayExchange, place: ObjectPlace, byOwner: boolean): Promise<void> {
+async function sendObject(exchange: GatewayExchange, place: ObjectTarget, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
   const { bucket, key } = place
   const { row, body, record } = await openObject(exchange, place, byOwner)
@@ -92,7 +92,7 @@ async function sendObject(exchange: GatewayExchange, place: ObjectPlace, byOwner
   }
 }
 
-interface ObjectPlace {
+interface ObjectTarget {
   readonly bucket: BucketRow
   readonly key: Buffer
   /** Absent: the current object. */
@@ -110,7 +110,7 @@ interface Opened {
 /** An overwrite may remove the body between the index lookup and its opening: then look again. */
 async function openObject(
   exchange: GatewayExchange,
-  { bucket, key, ref }: ObjectPlace,
+  { bucket, key, ref }: ObjectTarget,
   byOwner: boolean,
 ): Promise<Opened> {
   const { context, request } = exchange

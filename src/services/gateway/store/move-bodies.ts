@@ -18,7 +18,7 @@ const AT_A_TIME = 8
 
 const PLACES = ['folder', 'store'] as const
 
-type BodyPlace = (typeof PLACES)[number]
+type BodyLocation = (typeof PLACES)[number]
 
 /** A body that is still where it was. `bucket` and `key` are those of its object, if it has one. */
 interface BodyRow extends StoredBody {
@@ -42,10 +42,10 @@ export class BodyRows {
   readonly #moves
 
   constructor(connection: Connection) {
-    const ofObjects = (table: Table, place: BodyPlace) =>
+    const ofObjects = (table: Table, place: BodyLocation) =>
       `SELECT ${BODY}, size, key, (SELECT name FROM buckets WHERE id = bucket) AS bucket FROM ${table}
         WHERE body_at = 0 AND body_mark ${IS_AT[place]} AND generation > ? ORDER BY generation LIMIT ${PAGE}`
-    const pageOf = (place: BodyPlace) =>
+    const pageOf = (place: BodyLocation) =>
       statements(connection, {
         objects: ofObjects('objects', place),
         versions: ofObjects('versions', place),
@@ -61,7 +61,7 @@ export class BodyRows {
     })
   }
 
-  page(table: Table, place: BodyPlace, after: string): Promise<BodyRow[]> {
+  page(table: Table, place: BodyLocation, after: string): Promise<BodyRow[]> {
     return this.#pages[place][table].all<BodyRow>(after)
   }
 
@@ -101,7 +101,7 @@ export async function moveBodies(
   folder: string,
   { db, requireHeld }: AloneWith<GatewayTables & { readonly bodyRows: BodyRows }>,
   store: BodiesOptions,
-  to: BodyPlace,
+  to: BodyLocation,
   onProgress: (progress: MoveProgress) => void,
 ): Promise<MovedBodies> {
   const both = await openBodies(folder, db, store, gatewayLimits, silentLog)

@@ -34,7 +34,7 @@ export interface RemovalAnswer {
 }
 
 /** The place of a new newest version of a key. */
-interface Place {
+interface NewestVersion {
   /** Null: the version without an id. */
   readonly version: string | null
   /** RFC 3339. */
@@ -64,7 +64,7 @@ export async function makeWay(
   { id: bucket, versioning }: BucketRow,
   key: Buffer,
   isAbsent = false,
-): Promise<Place> {
+): Promise<NewestVersion> {
   const { objects, versions } = tables
   if (versioning === null) {
     const former = isAbsent ? undefined : await objects.remove(bucket, key)

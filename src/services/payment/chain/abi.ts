@@ -90,7 +90,7 @@ export class ChainMisuse extends Error {
   override readonly name = 'ChainMisuse'
 }
 
-export interface LogPlace {
+export interface LogPosition {
   readonly block: number
   readonly blockHash: string
   readonly index: number
@@ -102,7 +102,7 @@ export interface LogPlace {
  * What happened to the payment for an upload. Amounts are the smallest unit of the token, and may be any of 256 bits.
  * Addresses are in lower case.
  */
-export type ChainEvent = LogPlace & { readonly wCid: string; readonly amount: bigint } & (
+export type ChainEvent = LogPosition & { readonly wCid: string; readonly amount: bigint } & (
     | {
         readonly kind: 'lock'
         readonly token: string
@@ -121,7 +121,7 @@ type Values = Readonly<Record<string, unknown>>
  * Reads a decoded log. The ABI has been checked: members have their types.
  * @param name of the event
  */
-export function eventOf(place: LogPlace, name: string, values: Values): ChainEvent | undefined {
+export function eventOf(place: LogPosition, name: string, values: Values): ChainEvent | undefined {
   const base = { ...place, wCid: (values.id ?? values.cid) as string }
   const token = lower(values.token)
   switch (name) {

@@ -1,5 +1,5 @@
 import { tableOf } from '../../store/database.js'
-import type { LogPlace } from './abi.js'
+import type { LogPosition } from './abi.js'
 
 /** Most blocks whose hashes are remembered besides those of blocks with logs. */
 const MAX_BLOCKS = 1000
@@ -20,7 +20,7 @@ interface ChainState extends ChainIdentity {
   readonly lastBlock: number | null
 }
 
-export interface ChainLog extends Omit<LogPlace, 'index'> {
+export interface ChainLog extends Omit<LogPosition, 'index'> {
   readonly position: number
   readonly kind: 'lock' | 'unlock' | 'refund'
   readonly wCid: string

@@ -1,5 +1,5 @@
 import { COPYING, type Connection, CREATE_COPYING, type Database } from '../database.js'
-import type { CopiedService, CopyPlace, CopySource, CopyTarget } from './places.js'
+import type { CopiedService, CopyLocation, CopySource, CopyTarget } from './places.js'
 import { copyRows, type Digest, digestOf, hasRows, lastNumber, setLastNumber } from './rows.js'
 import { type Table, tablesOf } from './tables.js'
 
@@ -31,8 +31,8 @@ interface Pair {
  * @param services the first one is always there
  */
 export async function copyTables(
-  from: CopyPlace,
-  to: CopyPlace,
+  from: CopyLocation,
+  to: CopyLocation,
   services: readonly CopiedService[],
   onProgress: (progress: CopyProgress) => void,
 ): Promise<CopiedTable[]> {
@@ -66,7 +66,11 @@ export async function copyTables(
   }
 }
 
-async function presentIn(from: CopyPlace, to: CopyPlace, services: readonly CopiedService[]): Promise<CopiedService[]> {
+async function presentIn(
+  from: CopyLocation,
+  to: CopyLocation,
+  services: readonly CopiedService[],
+): Promise<CopiedService[]> {
   const present: CopiedService[] = []
   for (const service of services) {
     if (await from.has(service)) present.push(service)
@@ -77,7 +81,7 @@ async function presentIn(from: CopyPlace, to: CopyPlace, services: readonly Copi
   return present
 }
 
-async function openPair(from: CopyPlace, to: CopyPlace, service: CopiedService): Promise<Pair> {
+async function openPair(from: CopyLocation, to: CopyLocation, service: CopiedService): Promise<Pair> {
   const source = await from.read(service)
   try {
     const tables = await tablesOf(source.connection, from.engine)
@@ -107,7 +111,7 @@ function shapeOf({ name, columns, key, counted }: Table): unknown[] {
 }
 
 /** Marks an empty target, or finds the mark of the same copy. */
-async function begin(pairs: readonly Pair[], from: CopyPlace, to: CopyPlace): Promise<void> {
+async function begin(pairs: readonly Pair[], from: CopyLocation, to: CopyLocation): Promise<void> {
   const [first] = pairs
   const source = first && (await markOf(first.target.read, to))
   if (source !== undefined && source !== from.name)
@@ -120,11 +124,11 @@ async function begin(pairs: readonly Pair[], from: CopyPlace, to: CopyPlace): Pr
   for (const { target } of [...pairs].reverse()) await mark(target, to, from.name)
 }
 
-function notEmpty({ name }: CopyPlace, { schema }: CopiedService): RangeError {
+function notEmpty({ name }: CopyLocation, { schema }: CopiedService): RangeError {
   return new RangeError(`${name} has data of ${schema.owner} already: choose an empty place.`)
 }
 
-async function isMarked(connection: Connection, { engine }: CopyPlace): Promise<boolean> {
+async function isMarked(connection: Connection, { engine }: CopyLocation): Promise<boolean> {
   const sql =
     engine === 'sqlite'
       ? `SELECT 1 AS one FROM sqlite_schema WHERE name = '${COPYING}'`
@@ -132,12 +136,12 @@ async function isMarked(connection: Connection, { engine }: CopyPlace): Promise<
   return (await connection.prepare(sql).get()) !== undefined
 }
 
-async function markOf(connection: Connection, place: CopyPlace): Promise<string | undefined> {
+async function markOf(connection: Connection, place: CopyLocation): Promise<string | undefined> {
   if (!(await isMarked(connection, place))) return undefined
   return (await connection.prepare(`SELECT source FROM ${COPYING}`).get<{ source: string }>())?.source
 }
 
-async function mark(target: Database<Connection>, place: CopyPlace, source: string): Promise<void> {
+async function mark(target: Database<Connection>, place: CopyLocation, source: string): Promise<void> {
   await target.transaction(async (connection) => {
     if (await isMarked(connection, place)) await connection.prepare(`DROP TABLE ${COPYING}`).run()
     await connection.prepare(CREATE_COPYING).run()
@@ -146,7 +150,7 @@ async function mark(target: Database<Connection>, place: CopyPlace, source: stri
 }
 
 /** Removes the mark of a copy that has not begun: services may make their tables there. */
-async function leave(target: Database<Connection>, place: CopyPlace): Promise<void> {
+async function leave(target: Database<Connection>, place: CopyLocation): Promise<void> {
   await target.transaction(async (connection) => {
     if ((await isMarked(connection, place)) && (await markOf(connection, place)) === undefined)
       await connection.prepare(`DROP TABLE ${COPYING}`).run()
@@ -156,7 +160,7 @@ async function leave(target: Database<Connection>, place: CopyPlace): Promise<vo
 async function complete(
   { inSqlite = [] }: CopiedService,
   target: Database<Connection>,
-  place: CopyPlace,
+  place: CopyLocation,
 ): Promise<void> {
   await target.transaction(async (connection) => {
     if (!(await isMarked(connection, place))) return
@@ -167,8 +171,8 @@ async function complete(
 
 async function fill(
   { service, source, target, tables }: Pair,
-  from: CopyPlace,
-  to: CopyPlace,
+  from: CopyLocation,
+  to: CopyLocation,
   onProgress: (progress: CopyProgress) => void,
 ): Promise<void> {
   if (!(await isMarked(target.read, to))) return
@@ -181,8 +185,8 @@ async function fill(
 
 async function compare(
   { service, source, target, tables }: Pair,
-  from: CopyPlace,
-  to: CopyPlace,
+  from: CopyLocation,
+  to: CopyLocation,
   onProgress: (progress: CopyProgress) => void,
 ): Promise<CopiedTable[]> {
   const copied: CopiedTable[] = []

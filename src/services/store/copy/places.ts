@@ -31,7 +31,7 @@ export type CopyTarget = Database<Connection> & {
 }
 
 /** Where the tables of all services are. No service uses it meanwhile. */
-export interface CopyPlace {
+export interface CopyLocation {
   /** For messages and marks, without secrets. */
   readonly name: string
   readonly engine: Engine
@@ -51,7 +51,7 @@ export interface CopyPlace {
 }
 
 /** The data folder of the services, with SQLite. Throws DataInUseError and DataFolderError. */
-export function openFolder(data: string, { create }: { readonly create: boolean }): CopyPlace {
+export function openFolder(data: string, { create }: { readonly create: boolean }): CopyLocation {
   if (create) makeFolders(data)
   else if (!existsSync(data)) throw new RangeError(`There is no folder ${data}.`)
   const unlock = lockFolder(data)
@@ -97,7 +97,7 @@ export async function openServer(
   services: readonly CopiedService[],
   { create }: { readonly create: boolean },
   log: ServicesLog,
-): Promise<CopyPlace> {
+): Promise<CopyLocation> {
   const { openPostgres, readPostgres } = await import('../postgres.js')
   const { holdPostgres } = await import('./hold.js')
   const schemas = services.map(({ schema }) => schema)

@@ -11,7 +11,7 @@ import { platformSchema } from '../../../../src/services/platform/store.js'
 import { type CopyProgress, copyTables } from '../../../../src/services/store/copy/copy.js'
 import {
   type CopiedService,
-  type CopyPlace,
+  type CopyLocation,
   openFolder,
   openServer,
 } from '../../../../src/services/store/copy/places.js'
@@ -50,7 +50,7 @@ type Where =
   | { readonly folder: string; readonly url?: undefined }
   | { readonly url: string; readonly folder?: undefined }
 
-const openPlace = async ({ folder, url }: Where, create: boolean): Promise<CopyPlace> =>
+const openPlace = async ({ folder, url }: Where, create: boolean): Promise<CopyLocation> =>
   url === undefined ? openFolder(folder, { create }) : openServer(url, SERVICES, { create }, silentLog)
 
 const openAt = ({ folder, url }: Where, service: CopiedService): Promise<Database<Connection>> => {
