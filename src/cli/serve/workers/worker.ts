@@ -10,6 +10,7 @@ import { type Config, variable } from '../../config/config.js'
 import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway, startEmbedded } from '../gateway.js'
 import { onReopen } from '../observability.js'
+import { makeObjectsYoung } from '../process.js'
 import type { Prepare, Prepared } from '../reload.js'
 import { servicesInWorkers } from '../server-options.js'
 import {
@@ -27,6 +28,7 @@ import { WORKER_NUMBER } from './supervisor.js'
  * use the data folder then.
  */
 export async function runWorker(): Promise<void> {
+  makeObjectsYoung()
   // A terminal sends its signals to all processes; the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   // The supervisor passes it on to workers that may still be starting.
