@@ -13,7 +13,7 @@ import { type Endpoint, send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { type Gateways, paused, restarted, startGateways } from './gateways.js'
 import { type PostgresServer, postgres } from './servers.js'
-import { acknowledged, BUCKET, holds, insist, upload, WriteScene } from './write-scene.js'
+import { acknowledged, askForDeal, BUCKET, DEALT, holds, insist, upload, WriteScene } from './write-scene.js'
 
 // Three gateways on one PostgreSQL, with the bodies in an S3 store, and three proxies before a balancer that sends each
 // request to any of the gateways. Something fails in each round of writes. `npm run test:engines` does one round of
@@ -25,16 +25,7 @@ const COUNT = 3
 const PAST_LEASES_MS = 11_000
 const FAILS_MS = 2000
 const DEAL_PATIENCE_MS = 240_000
-const TERMS = {
-  MinerId: 't01000',
-  Price: '0.0000000005',
-  DurationEpochs: 518400,
-  VerifiedDeal: false,
-  FastRetrieval: true,
-}
-/** Large enough for the price, and for the store. */
 const PART = Buffer.alloc(5 * MiB, 'part')
-const DEALT = Buffer.alloc(150_000, 'deal')
 
 const half = (body: Buffer) => body.subarray(0, body.length >> 1)
 const STORE: readonly Fate[] = [
@@ -145,15 +136,8 @@ async function exactQuota(t: Test, { data, database, between, proxies }: Scene):
 
 /** The deal of an object, which a client token makes once; undefined while it is under way. */
 async function deal(server: Endpoint, key: string): Promise<string | undefined> {
-  const target = `/${BUCKET}/${key}?format=json&x-deal=`
-  const headers = { 'content-type': 'application/json', 'x-amz-client-token': `token-${key}`, prefer: 'wait=60' }
-  const { status, body } = await insist(server, `a deal of ${key}`, {
-    method: 'POST',
-    target,
-    headers,
-    body: Buffer.from(JSON.stringify(TERMS)),
-  })
-  return status === 200 ? JSON.parse(body.toString()).Deal.DealCid : undefined
+  const { status, json } = await askForDeal(server, key)
+  return status === 200 ? json.Deal.DealCid : undefined
 }
 
 /** Files of the folder, or keys of the store. */

@@ -9,7 +9,7 @@ import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { haproxy, nginx } from './balancers.js'
 import { postgres, redis } from './servers.js'
-import { acknowledged, BUCKET, holds, insist, upload, WriteScene } from './write-scene.js'
+import { acknowledged, askForDeal, BUCKET, DEALT, holds, insist, upload, WriteScene } from './write-scene.js'
 
 // Three proxies behind a balancer that knows nothing of them, on one state store and one gateway. They are killed in
 // turn during writes: each of them in one case or the other. `npm run stress` does 100 rounds.
@@ -20,15 +20,6 @@ const COUNT = 3
 /** Longer than two waits for a job. */
 const DEAL_PATIENCE_MS = 240_000
 const PART = Buffer.alloc(5 * MiB, 'part')
-/** Large enough for the price. */
-const DEALT = Buffer.alloc(150_000, 'deal')
-const TERMS = {
-  MinerId: 't01000',
-  Price: '0.0000000005',
-  DurationEpochs: 518400,
-  VerifiedDeal: false,
-  FastRetrieval: true,
-}
 
 const cases = [
   { kind: redis, balancer: nginx, mode: 'full', lease: 1, first: 0 },
@@ -38,15 +29,11 @@ const cases = [
 
 /** The deal of an object, which a client token makes once; undefined while it is under way. */
 async function deal(server: Endpoint, key: string): Promise<string | undefined> {
-  const target = `/${BUCKET}/${key}?format=json&x-deal=`
-  const headers = { 'content-type': 'application/json', 'x-amz-client-token': `token-${key}`, prefer: 'wait=60' }
-  const body = Buffer.from(JSON.stringify(TERMS))
-  const { status, body: told } = await insist(server, `a deal of ${key}`, { method: 'POST', target, headers, body })
-  const answer = JSON.parse(told.toString())
-  if (status === 200) return answer.Deal.DealCid as string
+  const { status, json } = await askForDeal(server, key)
+  if (status === 200) return json.Deal.DealCid as string
   // Without client tokens the gateway cannot prove that a request of a killed proxy never came: that is an operator's
   // decision, and one who has looked for a minute retries the job.
-  if (answer.Status === 'Unknown') await send(server, { method: 'POST', target: `/-/jobs/v1/${answer.JobId}/retry` })
+  if (json.Status === 'Unknown') await send(server, { method: 'POST', target: `/-/jobs/v1/${json.JobId}/retry` })
   return undefined
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Endpoint } from '../suites/sign.js'
+import type { Told } from '../support/server/many-deaths.js'
 import { type Answer, type Sending, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
@@ -31,6 +32,19 @@ export function insist(server: Endpoint, what: string, sending: Sending): Promis
     if (answer.status >= 400) throw new Error(`${what}: ${answer.status} ${answer.body}`)
     return answer
   })
+}
+
+/** Large enough for the price of a deal. */
+export const DEALT = Buffer.alloc(150_000, 'deal')
+const TERMS = { MinerId: 't01000', Price: '0.0000000005', DurationEpochs: 518400, FastRetrieval: true }
+
+/** Asks for the deal of an object, which a client token makes once, until there is an answer: the deal or its job. */
+export async function askForDeal(server: Endpoint, key: string): Promise<Told> {
+  const target = `/${BUCKET}/${key}?format=json&x-deal=`
+  const headers = { 'content-type': 'application/json', 'x-amz-client-token': `token-${key}`, prefer: 'wait=60' }
+  const body = Buffer.from(JSON.stringify(TERMS))
+  const answer = await insist(server, `a deal of ${key}`, { method: 'POST', target, headers, body })
+  return { status: answer.status, json: JSON.parse(answer.body.toString()) }
 }
 
 /** A multipart upload. Repeats each request until it succeeds. */
