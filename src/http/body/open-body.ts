@@ -153,11 +153,16 @@ class StreamedBody implements RequestBody {
         const bytes = next instanceof Promise ? await next : next
         if (bytes === undefined) break
         this.received += bytes.length
-        for (const piece of decoder ? decoder.decode(bytes) : [bytes]) {
+        const pieces = decoder ? decoder.decode(bytes) : [bytes]
+        let inUse = pieces.length
+        const release = () => {
+          if (--inUse === 0) source.used?.(bytes)
+        }
+        for (const piece of pieces) {
           size += piece.length
           this.#checkSize(size)
           digests.update(piece)
-          const taken = decoder ? sink(piece) : sink(piece, () => source.used?.(piece))
+          const taken = sink(piece, release)
           if (taken) await taken
         }
       }
