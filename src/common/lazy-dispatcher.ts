@@ -20,29 +20,17 @@ async function loadUndici(): Promise<typeof import('undici')> {
 export class LazyDispatcher<D extends Dispatcher> {
   readonly #make: (undici: typeof import('undici')) => D
   #opening: Promise<D> | undefined
-  #opened: D | undefined
 
   constructor(make: (undici: typeof import('undici')) => D) {
     this.#make = make
   }
 
-  /** Undefined before the first call. */
-  get opened(): D | undefined {
-    return this.#opened
-  }
-
   /** Rejects after `destroy`. */
   open(): Promise<D> {
-    this.#opening ??= loadUndici().then(
-      (undici) => {
-        this.#opened = this.#make(undici)
-        return this.#opened
-      },
-      (error: unknown) => {
-        this.#opening = undefined
-        throw error
-      },
-    )
+    this.#opening ??= loadUndici().then(this.#make, (error: unknown) => {
+      this.#opening = undefined
+      throw error
+    })
     return this.#opening
   }
 

@@ -206,7 +206,7 @@ function transportMessage(error: unknown): string {
   return 'The connection to the object gateway was lost. Try again.'
 }
 
-/** `code` of a node or undici error, or of the first error inside an AggregateError. */
+/** `code` of an error of Node, or of the first error inside an AggregateError. */
 function errorCode(error: unknown): string {
   if (typeof error !== 'object' || error === null) return ''
   if ('code' in error && typeof error.code === 'string') return error.code
@@ -219,17 +219,17 @@ function errorCode(error: unknown): string {
  * closed.
  */
 export function isLostConnection(error: unknown): boolean {
-  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(errorCode(error))
+  return ['ECONNRESET', 'EPIPE'].includes(errorCode(error))
 }
 
 /** True when no connection was made, so that nothing was sent. */
 export function isNotConnected(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isNotConnected)
   const syscall = typeof error === 'object' && error !== null && 'syscall' in error ? error.syscall : undefined
-  return syscall === 'connect' || syscall === 'getaddrinfo' || errorCode(error) === 'UND_ERR_CONNECT_TIMEOUT'
+  return syscall === 'connect' || syscall === 'getaddrinfo'
 }
 
-/** The error for an expired time limit of this client. Its `code` is the one that node and undici use. */
+/** The error for an expired time limit of this client. Its `code` is the one that Node uses. */
 export function timedOut(what: string): Error {
   return Object.assign(new Error(`${what} timed out`), { code: 'ETIMEDOUT' })
 }
