@@ -29,7 +29,7 @@ interface Ran {
   readonly images: readonly Image[]
 }
 
-/** Uploads, pays and lets the time pass until the upload has a status. The images of each step stay until `all` ends. */
+/** Uploads, pays and lets time pass until the upload has a status. The images of each step stay until `all` ends. */
 async function run(t: Test, all: Test, status: string, before: (scene: PaymentScene) => Promise<void>): Promise<Ran> {
   const scene = await startPaymentScene(t, { limits: { stopMs: 100 } }, { withPlatform: true })
   const keys = newKeys()
