@@ -27,7 +27,7 @@ const TERMS = JSON.stringify({
   FastRetrieval: true,
 })
 
-/** µs of CPU while so many deals are under way, each of 1 KiB: of requests, of one more deal, of waiting. */
+/** µs of CPU while so many deals of 1 KiB are under way: of requests, of one more deal, of waiting. */
 export async function dealsUnderWay(load: Load, folder: string): Promise<Curve[]> {
   await mkdir(folder)
   const config = join(folder, 'config.json')

@@ -23,7 +23,7 @@ const seeding = {
   },
 } satisfies Schema<unknown>
 
-/** Gives a bucket of a server with its embedded gateway objects of 1 KiB, `<prefix><from>` and so on: faster than PUT. */
+/** Gives a bucket of an embedded gateway objects of 1 KiB, `<prefix><from>` and so on: faster than PUT. */
 export async function seed(data: string, bucket: string, prefix: string, from: number, to: number): Promise<void> {
   const db = await openStore(seeding, { file: join(data, 'services', 'gateway', INDEX_FILE) }, silentLog)
   try {

@@ -123,7 +123,7 @@ export interface KeptRecord {
 }
 
 export interface UploadResult {
-  /** `unconfirmedRevision` of the write while the gateway has acknowledged the upload without revealing the revision. */
+  /** `unconfirmedRevision` of the write while the gateway has acknowledged the upload without telling the revision. */
   readonly revision: string
   readonly lastModified: string
   /**

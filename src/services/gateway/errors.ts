@@ -223,8 +223,8 @@ export const errorTable = {
     'IdempotencyParameterMismatch',
     'The fence and the write id belong to another write: take a higher fence and another id. Nothing was changed.',
   ),
-  // 503, because the cause is mostly an earlier copy of the same write, whose client has given it up: it takes the order
-  // that is meant for the repeated one.
+  // 503, because the cause is mostly an earlier copy of the same write, whose client has given it up: it takes the
+  // order that is meant for the repeated one.
   FenceMissing: row(
     -32048,
     503,

@@ -83,7 +83,7 @@ export class Batch<Message> {
     })
   }
 
-  /** Sends the message with the next one, or alone if none comes soon: under load it costs no message of its own. */
+  /** Sends the message with the next one, or alone if none comes soon: under load it costs no message itself. */
   addLate(message: Message): void {
     this.#messages.push(message)
     this.#late ??= setTimeout(() => {
