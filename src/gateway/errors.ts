@@ -229,6 +229,11 @@ export function isNotConnected(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo'
 }
 
+/** Marks the error of a connection that was not made or not secured: nothing was sent. */
+export function notConnected(error: Error): Error {
+  return isNotConnected(error) ? error : Object.assign(error, { syscall: 'connect' })
+}
+
 /** The error for an expired time limit of this client. Its `code` is the one that Node uses. */
 export function timedOut(what: string): Error {
   return Object.assign(new Error(`${what} timed out`), { code: 'ETIMEDOUT' })

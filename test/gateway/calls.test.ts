@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { request } from 'undici'
 import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { usableUntil } from '../../src/gateway/account/session.js'
 import { brandNames, encodePath, neutralBrand } from '../../src/gateway/brand.js'
 import { isNotConnected } from '../../src/gateway/errors.js'
 import { whyUnfit } from '../../src/gateway/keys.js'
+import { ConnectionPool } from '../../src/gateway/transport/connection-pool.js'
 import { until } from '../support/waiting.js'
 import {
   ALL_FEATURES,
@@ -233,7 +233,11 @@ t.test('a URL token is shared, used within its life and renewed once when refuse
 })
 
 t.test('whether a connection was made', async (t) => {
-  const failure = (url: string) => request(url, { method: 'POST' }).catch((error) => error)
+  const failure = (url: string) => {
+    const pool = new ConnectionPool(new URL(url))
+    t.teardown(() => pool.close())
+    return pool.send({ method: 'POST', path: '/', headers: {} }).answered.catch((error: unknown) => error)
+  }
   t.ok(isNotConnected(await failure('http://127.0.0.1:1')), 'refused')
   const server = createServer((socket) => socket.on('data', () => socket.destroy()).on('error', () => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -247,6 +251,17 @@ t.test('whether a connection was made', async (t) => {
     t.ok(isNotConnected(new AggregateError([failed(code, 'connect'), failed('ECONNREFUSED', 'connect')])))
     t.notOk(isNotConnected(new AggregateError([])))
   }
+})
+
+t.test('a deal that was given up before it was sent is not made', async (t) => {
+  const gateway = await start(t, {})
+  const pool = createGatewayPool({ url: gateway.url, brand: neutralBrand, log })
+  t.teardown(() => pool.close())
+  const client = pool.for({ accessKey: 'access', secretKey: 'secret-key' })
+  const reason = new Error('stopped')
+  const deal = { method: 'POST', endpoint: 'deal', bucket: 'abc', key: 'k', access: 'read' } as const
+  await t.rejects(client.call({ ...deal, signal: AbortSignal.abort(reason) }), { code: 'ServiceUnavailable' })
+  t.notOk('syscall' in reason, 'others may have the reason, too')
 })
 
 t.test('calls and listings are bounded, wait in their order, and not for ever', async (t) => {

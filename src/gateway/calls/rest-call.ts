@@ -9,6 +9,7 @@ import {
   isNotConnected,
   isTokenRefusal,
   nonsense,
+  notConnected,
   TokenRefused,
   timedOut,
   translate,
@@ -132,7 +133,9 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
   const { address, rest, watch } = to
   const { name, method, path, token, headers, body, timeoutMs = to.timeoutMs, signal } = request
-  signal?.throwIfAborted()
+  // Not the reason itself: it is marked if nothing was sent, and others may have it, too.
+  const givenUp = () => new Error('the call was given up', { cause: signal?.reason })
+  if (signal?.aborted) throw notConnected(givenUp())
   const watched = watch.begin(name, method)
   let timer: NodeJS.Timeout | undefined
   let abort = () => {}
@@ -150,8 +153,7 @@ async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
       maxIdleMs: 0,
     })
     timer = setTimeout(() => sent.giveUp(timedOut('the answer')), timeoutMs)
-    // Not the reason itself: it is marked if nothing was sent, and others may have it, too.
-    abort = () => sent.giveUp(new Error('the call was given up', { cause: signal?.reason }))
+    abort = () => sent.giveUp(givenUp())
     signal?.addEventListener('abort', abort)
     const answer = await sent.answered
     const bytes = await readAll(answer, MAX_ANSWER_BYTES, timeoutMs)

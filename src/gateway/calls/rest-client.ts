@@ -56,7 +56,7 @@ export class RestClient {
     this.#request = secure ? https.request : http.request
     const settings = { keepAlive: true, maxFreeSockets: MAX_FREE_SOCKETS, noDelay: true }
     this.#up = secure ? new https.Agent(settings) : new http.Agent(settings)
-    this.wire = options.wire ?? new ConnectionPool(url, options.tls)
+    this.wire = options.wire ?? new ConnectionPool(url, options.tls, options.timeoutMs)
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { GatewayTls } from '../gateway-call.js'
+import { GATEWAY_TIMEOUT_MS, type GatewayTls } from '../gateway-call.js'
 import { Connection, type Secured } from './connection.js'
 import { forEachHeader, type Sent, type Wire, type WireRequest } from './wire.js'
 
@@ -11,14 +11,19 @@ const SCRATCH_BYTES = 64 * 1024
 export class ConnectionPool implements Wire {
   readonly #url: URL
   readonly #secured: Secured | undefined
+  readonly #connectMs: number
   readonly #scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   readonly #all = new Set<Connection>()
   /** The last used connection comes first: it is the least likely to have been closed. */
   #free: Connection[] = []
 
-  /** @param tls for an https: address */
-  constructor(url: URL, tls?: GatewayTls) {
+  /**
+   * @param tls for an https: address
+   * @param connectMs longest wait until a connection is made and secured, ms
+   */
+  constructor(url: URL, tls?: GatewayTls, connectMs = GATEWAY_TIMEOUT_MS) {
     this.#url = url
+    this.#connectMs = connectMs
     this.#secured = url.protocol === 'https:' ? { ...tls } : undefined
   }
 
@@ -51,6 +56,7 @@ export class ConnectionPool implements Wire {
       host: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: Number(this.#url.port || (this.#secured ? 443 : 80)),
       secured: this.#secured,
+      connectMs: this.#connectMs,
       scratch: this.#scratch,
       onFree: (free) => {
         if (this.#free.length < MAX_FREE) this.#free.push(free)

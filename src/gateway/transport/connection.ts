@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
+import { notConnected, timedOut } from '../errors.js'
 import type { GatewayTls } from '../gateway-call.js'
 import { Exchange } from './exchange.js'
+import { lost } from './response.js'
 
 /**
  * Time for which a connection is kept when the gateway does not state one, ms. A connection that the gateway closes
@@ -14,12 +16,16 @@ const MARGIN_MS = 1000
 const TCP_KEEP_ALIVE_MS = 60_000
 /** A body up to this size is sent in one piece with its head, bytes. */
 const JOINED_BYTES = 8 * 1024
+/** Node notices the end of a write to a TLS connection that many turns of its loop late, at most. */
+const LATE_TURNS = 2
 
 interface ConnectionOptions {
   readonly host: string
   readonly port: number
   /** For a connection over TLS. */
   readonly secured: Secured | undefined
+  /** Longest wait until the connection is made and secured, ms. */
+  readonly connectMs: number
   /** Buffer for bytes that are processed immediately and not kept; one for all connections. */
   readonly scratch: Buffer
   /** Called when the answer has been received and the gateway keeps the connection open. */
@@ -30,7 +36,17 @@ interface ConnectionOptions {
 /** What the connections over TLS to one gateway share. */
 export interface Secured extends GatewayTls {
   /** Of the last connection: the next one resumes it. */
-  session?: Buffer
+  session?: Buffer | undefined
+}
+
+/** The start of an answer that waits until Node has noticed what was sent. */
+interface Held {
+  readonly bytes: Buffer
+  /** Bytes that the system had not taken when it arrived. */
+  readonly unsent: number
+  turnsLeft: number
+  /** Nothing follows. */
+  last: boolean
 }
 
 /**
@@ -43,10 +59,11 @@ export class Connection {
   readonly #onFree: ConnectionOptions['onFree']
   #connected = false
   #exchange: Exchange | undefined
+  #held: Held | undefined
   #keptUntil = 0
   #freed = 0
 
-  constructor({ host, port, secured, scratch, onFree, onClose }: ConnectionOptions) {
+  constructor({ host, port, secured, connectMs, scratch, onFree, onClose }: ConnectionOptions) {
     this.#onFree = onFree
     this.#secured = secured !== undefined
     if (secured) {
@@ -68,12 +85,22 @@ export class Connection {
       this.#socket = connect({ host, port, onread })
     }
     this.#socket.setNoDelay(true).setKeepAlive(true, TCP_KEEP_ALIVE_MS)
+    const timer = setTimeout(() => this.destroy(timedOut('a connection')), connectMs)
     this.#socket.once(secured ? 'secureConnect' : 'connect', () => {
       this.#connected = true
+      clearTimeout(timer)
     })
-    this.#socket.on('error', (error) => this.#exchange?.lost(this.#connected ? error : ofConnect(error)))
-    this.#socket.on('end', () => this.#ended())
+    this.#socket.on('error', (error) => {
+      // A session that the gateway fails to resume must not fail the next connection, too.
+      if (secured && !this.#connected) secured.session = undefined
+      this.#ended(error)
+    })
+    this.#socket.on('end', () => {
+      if (this.#held) this.#held.last = true
+      else this.#ended()
+    })
     this.#socket.on('close', () => {
+      clearTimeout(timer)
       this.#ended()
       onClose(this)
     })
@@ -107,7 +134,7 @@ export class Connection {
   }
 
   get unsentBytes(): number {
-    return this.#socket.writableLength
+    return this.#held?.unsent ?? this.#socket.writableLength
   }
 
   giveUp(exchange: unknown, error: Error | undefined): void {
@@ -115,24 +142,38 @@ export class Connection {
   }
 
   /** @param error the error for a request in progress */
-  destroy(error?: Error): void {
-    this.#exchange?.lost(error && !this.#connected ? ofConnect(error) : error)
+  destroy(error = lost()): void {
+    this.#held = undefined
+    this.#exchange?.lost(this.#connected ? error : notConnected(error))
     this.#socket.destroy()
   }
 
-  #take(bytes: Buffer, turns = 0): boolean {
+  #take(bytes: Buffer): boolean {
     const exchange = this.#exchange
-    if (this.#secured && exchange?.status === 0 && this.#socket.writableLength > 0 && turns < 2) {
-      // Node notices the end of a write to a TLS connection in a later turn of its loop.
-      setImmediate(() => {
-        if (this.#exchange === exchange && this.#take(bytes, turns + 1)) this.#socket.resume()
-      })
+    const unsent = this.#socket.writableLength
+    if (this.#secured && exchange?.status === 0 && unsent > 0) {
+      this.#hold({ bytes, unsent, turnsLeft: LATE_TURNS, last: false })
       return false
     }
     if (exchange) return exchange.take(bytes, this.#secured)
     // Unsolicited bytes cannot be the answer to the next request.
     this.#socket.destroy()
     return false
+  }
+
+  #hold(held: Held): void {
+    this.#held = held
+    setImmediate(() => {
+      if (this.#held !== held) return
+      if (--held.turnsLeft > 0 && this.#socket.writableLength > 0) {
+        this.#hold(held)
+        return
+      }
+      this.#held = undefined
+      const more = this.#exchange?.take(held.bytes, true)
+      if (held.last) this.#ended()
+      else if (more) this.#socket.resume()
+    })
   }
 
   cut(): void {
@@ -146,7 +187,7 @@ export class Connection {
   finished(reusable: boolean, headers: IncomingHttpHeaders): void {
     this.#exchange = undefined
     // After an answer to a part of the body, the gateway may not read the rest.
-    if (!reusable || this.#socket.writableLength > 0) {
+    if (!reusable || this.unsentBytes > 0) {
       this.#socket.destroy()
       return
     }
@@ -158,15 +199,18 @@ export class Connection {
     this.#onFree(this)
   }
 
-  #ended(): void {
+  #ended(error?: Error): void {
+    const held = this.#held
+    if (held) {
+      // What a failed write has not sent counts as unsent, although the socket has dropped it.
+      if (!error) this.#held = undefined
+      this.#exchange?.take(held.bytes, true)
+      this.#held = undefined
+    }
     const exchange = this.#exchange
     this.#exchange = undefined
-    exchange?.lost()
+    exchange?.lost(this.#connected ? error : notConnected(error ?? lost()))
+    // Node leaves a socket open after an error of TLS.
     this.#socket.destroy()
   }
-}
-
-/** As the system's own errors of that step: nothing was sent. */
-function ofConnect(error: Error): Error {
-  return 'syscall' in error ? error : Object.assign(error, { syscall: 'connect' })
 }
