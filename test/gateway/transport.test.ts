@@ -364,10 +364,13 @@ t.test('a connection over TLS that breaks is closed', async (t) => {
 })
 
 t.test('a body without a length is not whole when its connection is given up', async (t) => {
-  const { pool, get } = await serve(t, (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhel'))
+  const { pool, get, requests } = await serve(t, (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhel'))
   const text = body(await get())
   pool.close()
   await t.rejects(text, { code: 'ECONNRESET' })
+  t.equal(isNotConnected(await get().catch((error: unknown) => error)), true, 'nothing is sent after that')
+  await until('all connections are closed', () => pool.usage.busy === 0)
+  t.equal(requests.length, 1)
 })
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer) => void

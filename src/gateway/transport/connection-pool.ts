@@ -16,6 +16,7 @@ export class ConnectionPool implements Wire {
   readonly #all = new Set<Connection>()
   /** The last used connection comes first: it is the least likely to have been closed. */
   #free: Connection[] = []
+  #closed = false
 
   /**
    * @param tls for an https: address
@@ -34,10 +35,14 @@ export class ConnectionPool implements Wire {
   send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): Sent {
     const head = requestHead(method, path, this.#url.host, headers, body)
     const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
-    return (kept ?? this.#open()).send(method, head, body, kept !== undefined)
+    const sent = (kept ?? this.#open()).send(method, head, body, kept !== undefined)
+    // Those who repeat what `close` took away learn that nothing was sent.
+    if (this.#closed) sent.giveUp()
+    return sent
   }
 
   close(): void {
+    this.#closed = true
     for (const connection of this.#all) connection.destroy()
   }
 

@@ -36,8 +36,8 @@ export interface Sent extends RestResponse {
 }
 
 /**
- * What carries requests whose bodies are in memory, and their answers: connections over plain HTTP, or a port to
- * services in this process.
+ * What carries requests whose bodies are in memory, and their answers: own connections, or a port to services in this
+ * process.
  */
 export interface Wire {
   /**
