@@ -20,7 +20,7 @@ export async function addAccount(config: Config, own: AccountFlags): Promise<Cha
   const name = own.name ?? ''
   if (!/^[^\p{Cc}]{0,128}$/u.test(name)) throw new ConfigError(['--name must have at most 128 characters on one line'])
   if (pair) await requireUnused(credentialsPath(config), pair.accessKey)
-  const account = await withinAccounts(config, { create: true }, (book) => book.add(name, pair))
+  const account = await withinAccounts(config, { create: true }, (registry) => registry.add(name, pair))
   const { accessKey, secretKey } = account
   const id = canonicalId({ account })
   print(
@@ -39,7 +39,7 @@ An S3 key pair for it: dealgate keys add --account-access-key ${accessKey} --acc
 
 /** `dealgate account list`: never shows a secret. */
 export async function listAccounts(config: Config): Promise<void> {
-  const accounts = await withinAccounts(config, { create: false }, (book) => book.all())
+  const accounts = await withinAccounts(config, { create: false }, (registry) => registry.all())
   if (config.print === 'json') {
     process.stdout.write(`${JSON.stringify(accounts.map(shownAccount))}\n`)
     return
@@ -54,7 +54,7 @@ export async function listAccounts(config: Config): Promise<void> {
 export async function removeAccount(config: Config, accessKey: string): Promise<Changed> {
   const file = credentialsPath(config)
   const keys = await keysActingAs(file, accessKey)
-  await withinAccounts(config, { create: false }, (book) => book.remove(accessKey))
+  await withinAccounts(config, { create: false }, (registry) => registry.remove(accessKey))
   print(
     config,
     { accessKey, keys },
@@ -68,7 +68,7 @@ export async function removeAccount(config: Config, accessKey: string): Promise<
  * repetition after a crash repairs the file.
  */
 export async function rotateAccount(config: Config, accessKey: string): Promise<Changed> {
-  const { after } = await withinAccounts(config, { create: false }, (book) => book.rotate(accessKey))
+  const { after } = await withinAccounts(config, { create: false }, (registry) => registry.rotate(accessKey))
   const { secretKey } = after
   const stored = await giveSecret(credentialsPath(config), { accessKey, secretKey }).catch((error: Error) => error)
   const failed = stored instanceof Error
@@ -96,7 +96,9 @@ export async function accountQuota(config: Config, accessKey: string, own: Quota
     ...(own.objects !== undefined && { objects: boundOf('--objects', own.objects) }),
     ...(own.uploads !== undefined && { uploads: boundOf('--uploads', own.uploads) }),
   }
-  const { quota, usage } = await withinAccounts(config, { create: false }, (book) => book.quota(accessKey, change))
+  const { quota, usage } = await withinAccounts(config, { create: false }, (registry) =>
+    registry.quota(accessKey, change),
+  )
   const text = (bound: number | null) => (bound === null ? 'none' : String(bound))
   print(
     config,

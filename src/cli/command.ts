@@ -138,16 +138,16 @@ export class Failure extends Error {
 }
 
 /** Runs a command on what it has opened, and closes that. Throws Failure for a value that it refuses. */
-export async function withBook<B extends { close(): void | Promise<void> }, T>(
-  book: B,
-  use: (book: B) => T | Promise<T>,
+export async function withRegistry<B extends { close(): void | Promise<void> }, T>(
+  registry: B,
+  use: (registry: B) => T | Promise<T>,
 ): Promise<T> {
   try {
-    return await use(book)
+    return await use(registry)
   } catch (error) {
     throw error instanceof RangeError ? new Failure(error.message) : error
   } finally {
-    await book.close()
+    await registry.close()
   }
 }
 

@@ -1,6 +1,6 @@
 import { newPassword } from '../services/platform/password.js'
-import { hasUsers, openUserBook, type UserBook } from '../services/platform/user-book.js'
-import { Failure, print, withBook } from './command.js'
+import { hasUsers, openUserRegistry, type UserRegistry } from '../services/platform/user-registry.js'
+import { Failure, print, withRegistry } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { columns, SecretReader } from './keys/key-commands.js'
 import type { Changed } from './running.js'
@@ -24,7 +24,7 @@ export async function addUser(config: Config, email: string, own: AccountFlags):
     throw new ConfigError(['--email goes with --password alone: the user gets an account of its own at the gateway'])
   }
   const { password, made } = await obtainPassword(own)
-  const user = await within(config, (book) => book.add(email, password))
+  const user = await within(config, (registry) => registry.add(email, password))
   const shown = made ? { password } : {}
   print(
     config,
@@ -45,9 +45,9 @@ export async function changePassword(
   own: { readonly password?: string },
 ): Promise<Changed> {
   const { password, made } = await obtainPassword(own)
-  const { user, keys } = await within(config, async (book) => ({
-    user: await book.setPassword(email, password),
-    keys: (await book.apiKeys(email)).length,
+  const { user, keys } = await within(config, async (registry) => ({
+    user: await registry.setPassword(email, password),
+    keys: (await registry.apiKeys(email)).length,
   }))
   const shown = made ? { password } : {}
   print(
@@ -66,8 +66,10 @@ export async function userApiKeys(
   email: string,
   { revoke }: { readonly revoke?: string },
 ): Promise<Changed> {
-  const keys = await within(config, (book) =>
-    revoke === undefined ? book.apiKeys(email) : book.revokeApiKeys(email, revoke === 'all' ? undefined : revoke),
+  const keys = await within(config, (registry) =>
+    revoke === undefined
+      ? registry.apiKeys(email)
+      : registry.revokeApiKeys(email, revoke === 'all' ? undefined : revoke),
   )
   const shown = keys.map(({ apikey, name, created }) => ({
     apiKey: apikey,
@@ -99,7 +101,7 @@ async function obtainPassword({
   }
 }
 
-async function within<T>(config: Config, use: (book: UserBook) => T | Promise<T>): Promise<T> {
+async function within<T>(config: Config, use: (registry: UserRegistry) => T | Promise<T>): Promise<T> {
   if (config.platformUrl !== undefined || config.gatewayUrl !== undefined) {
     throw new Failure('The users of another task platform are managed there, not in the data folder.')
   }
@@ -107,5 +109,5 @@ async function within<T>(config: Config, use: (book: UserBook) => T | Promise<T>
   if (config.database === undefined && !hasUsers(folder)) {
     throw new Failure(`The data folder ${config.data} has no task platform yet: start \`dealgate serve\` once.`)
   }
-  return withBook(await openUserBook(folder, config.database), use)
+  return withRegistry(await openUserRegistry(folder, config.database), use)
 }

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { makeFolders } from '../common/files/private-file.js'
 import { checksummed, parseAddress, signText } from '../services/payment/addresses.js'
 import { formatAmount, parseAmount } from '../services/payment/embedded-payments.js'
-import { hasWallets, openWalletBook, type WalletBook } from '../services/payment/store.js'
+import { hasWallets, openWalletRegistry, type WalletRegistry } from '../services/payment/store.js'
 import { DatabaseUnavailableError } from '../services/store/database.js'
-import { Failure, print, withBook } from './command.js'
+import { Failure, print, withRegistry } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { callEndpoint, type Endpoint } from './endpoint-call.js'
 import { SecretReader } from './keys/key-commands.js'
@@ -44,10 +44,10 @@ export async function fundWallet(config: Config, amount: string, own: WalletFlag
   const { reference = randomUUID() } = own
   if (!/^[\x21-\x7e]{1,64}$/.test(reference))
     throw new ConfigError(['--reference must be a word of at most 64 letters'])
-  const balance = await within(config, async (book) => {
+  const balance = await within(config, async (registry) => {
     try {
-      await book.fund(address, millionths, reference)
-      return await book.balance(address)
+      await registry.fund(address, millionths, reference)
+      return await registry.balance(address)
     } catch (error) {
       if (!(error instanceof DatabaseUnavailableError)) throw error
       throw new Failure(
@@ -62,7 +62,7 @@ export async function fundWallet(config: Config, amount: string, own: WalletFlag
 
 export async function walletBalance(config: Config, own: WalletFlags): Promise<void> {
   const address = await addressOf(config, own)
-  const balance = await within(config, async (book) => book.balance(address))
+  const balance = await within(config, async (registry) => registry.balance(address))
   printBalance(config, address, balance)
 }
 
@@ -148,7 +148,7 @@ function readAmount(text: string): bigint {
   return amount
 }
 
-async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>): Promise<T> {
+async function within<T>(config: Config, use: (registry: WalletRegistry) => Promise<T>): Promise<T> {
   if (config.paymentUrl !== undefined) {
     throw new Failure(`The wallets of ${config.paymentUrl} are not in the data folder.`)
   }
@@ -156,7 +156,7 @@ async function within<T>(config: Config, use: (book: WalletBook) => Promise<T>):
   if (config.database === undefined && !hasWallets(folder)) {
     throw new Failure(`The data folder ${config.data} has no storage payment service yet: start it once.`)
   }
-  return withBook(await openWalletBook(folder, config.database), use)
+  return withRegistry(await openWalletRegistry(folder, config.database), use)
 }
 
 function printBalance(config: Config, address: string, balance: bigint): void {

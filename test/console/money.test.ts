@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
-import { openWalletBook } from '../../src/services/payment/store.js'
+import { openWalletRegistry } from '../../src/services/payment/store.js'
 import { NETWORK, newKeys } from '../services/payment/payment-client.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
@@ -26,9 +26,9 @@ t.test('payments and tasks', async (t) => {
   const { address, sign } = newKeys()
   const { Nonce } = await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
   const pay = async (wCid: string) => {
-    const book = await openWalletBook(join(server.data, 'services'))
-    await book.fund(address, 1_000_000n)
-    await book.close()
+    const registry = await openWalletRegistry(join(server.data, 'services'))
+    await registry.fund(address, 1_000_000n)
+    await registry.close()
     const order = { w_cid: wCid, pay_amount: '500000', signature: sign(paymentOrderText(wCid, 500_000n, NETWORK)) }
     const request = { method: 'POST', body: JSON.stringify(order) }
     t.equal((await fetch(`${server.payment}/api/v1/billing/deal/lockpayment`, request)).status, 200)

@@ -7,7 +7,7 @@ import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import { createLogger } from '../../src/common/log.js'
 import { portTo } from '../../src/common/port-messages.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
-import { openAccountBook } from '../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../src/services/gateway/accounts/account-registry.js'
 import { legacy, type QuirkName, quirkNames, startServices } from '../../src/services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
@@ -152,9 +152,9 @@ t.test('each account logs in once, and again only after it had to make room', as
   const data = temporaryFolder(t)
   const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
-  const book = await openAccountBook(data)
-  t.teardown(() => book.close())
-  const accounts = [await services.gateway.credentials(), await book.add('second'), await book.add('third')]
+  const registry = await openAccountRegistry(data)
+  t.teardown(() => registry.close())
+  const accounts = [await services.gateway.credentials(), await registry.add('second'), await registry.add('third')]
   const between = await Between.start(t, { url: services.gateway.url, ...(await services.gateway.credentials()) })
   const pool = createGatewayPool({ url: between.url, brand, log })
   t.teardown(() => pool.close())

@@ -11,7 +11,7 @@ import { startServices } from '../../src/services/index.js'
 import { embeddedSchema } from '../../src/services/network/embedded/embedded-network.js'
 import { kuboSchema } from '../../src/services/network/kubo/kubo-network.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
-import { openWalletBook, paymentSchema } from '../../src/services/payment/store.js'
+import { openWalletRegistry, paymentSchema } from '../../src/services/payment/store.js'
 import { platformSchema } from '../../src/services/platform/store.js'
 import { openSqlite } from '../../src/services/store/sqlite.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -85,9 +85,9 @@ t.test('the storage payment API makes its deals there', async (t) => {
   const services = await startServices({ data, gateway: local, payment: { ...local, mode: 'open' }, remotePlatform })
   t.teardown(() => services.stop())
   const keys = newKeys()
-  const book = await openWalletBook(data)
-  await book.fund(keys.address, 1_000_000n)
-  await book.close()
+  const registry = await openWalletRegistry(data)
+  await registry.fund(keys.address, 1_000_000n)
+  await registry.close()
   const call = (method: string, path: string, body?: object) =>
     send(services.payment?.url ?? '', method, `/api/v1${path}`, { ...(body && { body }) })
   const form = new FormData()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { openAccountBook } from '../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../src/services/gateway/accounts/account-registry.js'
 import { onPostgres } from '../services/engine.js'
 import { S3Store } from '../services/gateway/s3-store.js'
 import { MiB } from '../support/content/content.js'
@@ -113,10 +113,10 @@ const NAMED = `
   WHERE body_at = 0`
 
 async function exactQuota(t: Test, { data, database, between, proxies }: Scene): Promise<void> {
-  const book = await openAccountBook(join(data, 'services'), database.url)
-  t.teardown(() => book.close())
-  const { usage } = await book.quota(between.accessKey)
-  await book.quota(between.accessKey, { objects: usage.objects + 5 })
+  const registry = await openAccountRegistry(join(data, 'services'), database.url)
+  t.teardown(() => registry.close())
+  const { usage } = await registry.quota(between.accessKey)
+  await registry.quota(between.accessKey, { objects: usage.objects + 5 })
   const statuses = await Promise.all(
     Array.from({ length: 15 }, async (_, i) => {
       const target = `/${BUCKET}/quota-${i}`
@@ -131,7 +131,7 @@ async function exactQuota(t: Test, { data, database, between, proxies }: Scene):
   )
   const refused = Array(10).fill('QuotaExceeded')
   t.same(statuses.sort(), [200, 200, 200, 200, 200, ...refused], 'as many as the quota lets in')
-  await book.quota(between.accessKey, { objects: null })
+  await registry.quota(between.accessKey, { objects: null })
 }
 
 /** The deal of an object, which a client token makes once; undefined while it is under way. */

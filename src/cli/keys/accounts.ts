@@ -2,7 +2,11 @@ import type { GatewayAccount, Identity } from '../../api/identity.js'
 import { canonicalId, OWN_ID } from '../../auth/credentials.js'
 import type { CredentialsChecks } from '../../auth/credentials-file.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { type AccountBook, hasAccounts, openAccountBook } from '../../services/gateway/accounts/account-book.js'
+import {
+  type AccountRegistry,
+  hasAccounts,
+  openAccountRegistry,
+} from '../../services/gateway/accounts/account-registry.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { servicesFolder } from '../serve/gateway.js'
@@ -15,7 +19,7 @@ import { changeCredentials, readCredentials } from './credentials-file.js'
 export async function openAccounts(
   config: Pick<Config, 'gatewayUrl' | 'data' | 'database'>,
   { create }: { create: boolean },
-): Promise<AccountBook> {
+): Promise<AccountRegistry> {
   if (config.gatewayUrl !== undefined) {
     throw new Failure(`The accounts of the gateway at ${config.gatewayUrl} are managed there, not in the data folder.`)
   }
@@ -23,20 +27,20 @@ export async function openAccounts(
   if (!create && config.database === undefined && !hasAccounts(folder)) {
     throw new Failure(`The data folder ${config.data} has no embedded gateway yet: start one, or add an account.`)
   }
-  return openAccountBook(folder, config.database)
+  return openAccountRegistry(folder, config.database)
 }
 
 /** Opens the accounts for `use`, and closes them. Throws Failure. */
 export async function withinAccounts<T>(
   config: Pick<Config, 'gatewayUrl' | 'data' | 'database'>,
   how: { create: boolean },
-  use: (book: AccountBook) => Promise<T>,
+  use: (registry: AccountRegistry) => Promise<T>,
 ): Promise<T> {
-  const book = await openAccounts(config, how)
+  const registry = await openAccounts(config, how)
   try {
-    return await withFailures(() => use(book))
+    return await withFailures(() => use(registry))
   } finally {
-    await book.close()
+    await registry.close()
   }
 }
 
@@ -78,7 +82,7 @@ export async function giveSecret(file: string, account: GatewayAccount, checks?:
 }
 
 /** The canonical id is that by which policies and ACLs of this server name the account, not that of the gateway. */
-export function shownAccount(listed: Awaited<ReturnType<AccountBook['all']>>[number]) {
+export function shownAccount(listed: Awaited<ReturnType<AccountRegistry['all']>>[number]) {
   const { accessKey, secretKey, name, isIamUser, created, buckets, quota, usage } = listed
   const id = isIamUser ? canonicalId({ account: { accessKey, secretKey } }) : OWN_ID
   return { accessKey, name, canonicalId: id, isIamUser, created, buckets, quota, usage }

@@ -3,7 +3,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { AccountStore } from '../../server/manage/account-calls.js'
 import type { KeyStore } from '../../server/manage/key-calls.js'
-import type { AccountBook } from '../../services/gateway/accounts/account-book.js'
+import type { AccountRegistry } from '../../services/gateway/accounts/account-registry.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
@@ -30,44 +30,44 @@ interface Managed {
 }
 
 export function openManaged(options: ManagedOptions): Managed {
-  const book = new OpenedAccounts(options)
+  const registry = new OpenedAccounts(options)
   const embedded = options.config().gatewayUrl === undefined
   return {
-    keys: keyStore(options, book),
-    accounts: embedded ? accountStore(options, book) : undefined,
-    close: () => book.close(),
+    keys: keyStore(options, registry),
+    accounts: embedded ? accountStore(options, registry) : undefined,
+    close: () => registry.close(),
   }
 }
 
 /** The accounts of the embedded gateway, whose database is opened once. */
 class OpenedAccounts {
   readonly #options: ManagedOptions
-  #book: Promise<AccountBook> | undefined
+  #registry: Promise<AccountRegistry> | undefined
 
   constructor(options: ManagedOptions) {
     this.#options = options
   }
 
-  async use<T>(work: (book: AccountBook) => Promise<T>): Promise<T> {
+  async use<T>(work: (registry: AccountRegistry) => Promise<T>): Promise<T> {
     const { openAccounts, withFailures } = await accounts()
     const { config, log } = this.#options
     return inWords(log, async () => {
-      this.#book ??= openAccounts(config(), { create: false }).catch((error: unknown) => {
-        this.#book = undefined
+      this.#registry ??= openAccounts(config(), { create: false }).catch((error: unknown) => {
+        this.#registry = undefined
         throw error
       })
-      const book = await this.#book
-      return withFailures(() => work(book))
+      const registry = await this.#registry
+      return withFailures(() => work(registry))
     })
   }
 
   close(): void {
-    this.#book?.then((book) => book.close()).catch(() => {})
-    this.#book = undefined
+    this.#registry?.then((registry) => registry.close()).catch(() => {})
+    this.#registry = undefined
   }
 }
 
-function keyStore({ config, checks, log }: ManagedOptions, book: OpenedAccounts): KeyStore {
+function keyStore({ config, checks, log }: ManagedOptions, registry: OpenedAccounts): KeyStore {
   return {
     owner: () => checks().owner,
     all: () => inWords(log, () => readCredentials(credentialsPath(config()))),
@@ -85,16 +85,16 @@ function keyStore({ config, checks, log }: ManagedOptions, book: OpenedAccounts)
       }),
     async accountSecret(accessKey) {
       if (config().gatewayUrl !== undefined) return undefined
-      const all = await book.use((accounts) => accounts.all())
+      const all = await registry.use((accounts) => accounts.all())
       return all.find((account) => account.isIamUser && account.accessKey === accessKey)?.secretKey
     },
   }
 }
 
-function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccounts): AccountStore {
+function accountStore({ config, checks, log }: ManagedOptions, registry: OpenedAccounts): AccountStore {
   const file = () => credentialsPath(config())
   const isThere = async (accessKey: string) =>
-    (await book.use((accounts) => accounts.all())).some((account) => account.accessKey === accessKey)
+    (await registry.use((accounts) => accounts.all())).some((account) => account.accessKey === accessKey)
   async function requireThere(accessKey: string): Promise<void> {
     if (await isThere(accessKey)) return
     throw new S3Error('NoSuchEntity', { message: 'There is no account with this access key.' })
@@ -102,7 +102,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
   return {
     async all() {
       const { shownAccount } = await accounts()
-      return (await book.use((accounts) => accounts.all())).map(shownAccount)
+      return (await registry.use((accounts) => accounts.all())).map(shownAccount)
     },
     async add(accessKey, name) {
       if (await isThere(accessKey)) {
@@ -111,7 +111,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
       const { requireUnused } = await accounts()
       await inWords(log, () => requireUnused(file(), accessKey))
       const pair = { accessKey, secretKey: generateKeys().secretKey }
-      return (await book.use((accounts) => accounts.add(name, pair))).secretKey
+      return (await registry.use((accounts) => accounts.add(name, pair))).secretKey
     },
     async rotate(accessKey) {
       if (config().state !== undefined) {
@@ -121,7 +121,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
       }
       await requireThere(accessKey)
       const { giveSecret } = await accounts()
-      const { secretKey } = (await book.use((accounts) => accounts.rotate(accessKey))).after
+      const { secretKey } = (await registry.use((accounts) => accounts.rotate(accessKey))).after
       // The account has its new secret, which no later answer has.
       const keys = await giveSecret(file(), { accessKey, secretKey }, checks()).catch((err) => {
         log.error({ err, account: accessKey }, 'the credentials file has the former secret of an account: rotate again')
@@ -131,7 +131,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
     },
     async setQuota(accessKey, change) {
       await requireThere(accessKey)
-      return book.use(async (accounts) => ({
+      return registry.use(async (accounts) => ({
         before: await accounts.quota(accessKey),
         after: await accounts.quota(accessKey, change),
       }))
@@ -140,7 +140,7 @@ function accountStore({ config, checks, log }: ManagedOptions, book: OpenedAccou
       await requireThere(accessKey)
       const { keysActingAs } = await accounts()
       const keys = await inWords(log, () => keysActingAs(file(), accessKey))
-      await book.use((accounts) => accounts.remove(accessKey))
+      await registry.use((accounts) => accounts.remove(accessKey))
       return keys
     },
   }

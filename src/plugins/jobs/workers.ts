@@ -18,9 +18,9 @@ const GRACE_MS = 10_000
 /** Longest delay of a timer, ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-interface Lane {
+interface KindQueue {
   readonly kind: AnyKind
-  readonly queue: string[]
+  readonly ids: string[]
   working: number
 }
 
@@ -34,7 +34,7 @@ interface Work {
 export class Workers {
   readonly #deps: Omit<StepDeps, 'stopping'>
   readonly #onFinished: (id: string) => void
-  readonly #lanes = new Map<string, Lane>()
+  readonly #queues = new Map<string, KindQueue>()
   readonly #queued = new Set<string>()
   readonly #timers = new Map<string, NodeJS.Timeout>()
   readonly #working = new Map<string, Work>()
@@ -53,17 +53,17 @@ export class Workers {
 
   register(kind: AnyKind): void {
     if (this.#started) throw new Error(`Jobs of the kind "${kind.name}" must be registered before the start`)
-    if (this.#lanes.has(kind.name)) throw new Error(`Jobs of the kind "${kind.name}" are registered twice`)
-    this.#lanes.set(kind.name, { kind, queue: [], working: 0 })
+    if (this.#queues.has(kind.name)) throw new Error(`Jobs of the kind "${kind.name}" are registered twice`)
+    this.#queues.set(kind.name, { kind, ids: [], working: 0 })
   }
 
   knows(kind: string): boolean {
-    return this.#lanes.has(kind)
+    return this.#queues.has(kind)
   }
 
   start(): void {
     this.#started = true
-    for (const lane of this.#lanes.values()) this.#fill(lane)
+    for (const queue of this.#queues.values()) this.#fill(queue)
   }
 
   get stopping(): AbortSignal {
@@ -89,8 +89,8 @@ export class Workers {
 
   /** Runs a job as soon as its kind has room, whatever timer it was waiting for. */
   schedule(kind: string, id: string): void {
-    const lane = this.#lanes.get(kind)
-    if (!lane || this.stopping.aborted) return
+    const queue = this.#queues.get(kind)
+    if (!queue || this.stopping.aborted) return
     clearTimeout(this.#timers.get(id))
     this.#timers.delete(id)
     const work = this.#working.get(id)
@@ -100,8 +100,8 @@ export class Workers {
     }
     if (this.#queued.has(id)) return
     this.#queued.add(id)
-    lane.queue.push(id)
-    this.#fill(lane)
+    queue.ids.push(id)
+    this.#fill(queue)
   }
 
   /** Fires the signal of running jobs and waits for them for GRACE_MS at most. */
@@ -120,26 +120,26 @@ export class Workers {
     })
   }
 
-  #fill(lane: Lane): void {
+  #fill(queue: KindQueue): void {
     if (!this.#started || this.stopping.aborted) return
-    const { concurrency = DEFAULT_CONCURRENCY } = lane.kind
-    while (lane.working < concurrency) {
-      const id = lane.queue.shift()
+    const { concurrency = DEFAULT_CONCURRENCY } = queue.kind
+    while (queue.working < concurrency) {
+      const id = queue.ids.shift()
       if (id === undefined) return
       this.#queued.delete(id)
-      void this.#work(lane, id)
+      void this.#work(queue, id)
     }
   }
 
-  async #work(lane: Lane, id: string): Promise<void> {
+  async #work(queue: KindQueue, id: string): Promise<void> {
     const work: Work = { live: undefined, again: false }
     this.#working.set(id, work)
-    lane.working++
-    const next = await runStep({ ...this.#deps, stopping: this.stopping }, lane.kind, id, this.#options(id, work))
-    lane.working--
+    queue.working++
+    const next = await runStep({ ...this.#deps, stopping: this.stopping }, queue.kind, id, this.#options(id, work))
+    queue.working--
     this.#working.delete(id)
-    this.#after(lane, id, work.again ? { againIn: 0 } : next)
-    this.#fill(lane)
+    this.#after(queue, id, work.again ? { againIn: 0 } : next)
+    this.#fill(queue)
     if (this.#working.size === 0) this.#idle?.()
   }
 
@@ -153,7 +153,7 @@ export class Workers {
     return { onLive, first }
   }
 
-  #after({ kind }: Lane, id: string, next: Next): void {
+  #after({ kind }: KindQueue, id: string, next: Next): void {
     if (next === 'finished') {
       this.#seen.delete(id)
       this.#onFinished(id)

@@ -28,7 +28,7 @@ const STOP_MS = 2000
  */
 export class Delivery {
   readonly #options: DeliveryOptions
-  readonly #lanes = new Map<string, Lane>()
+  readonly #queues = new Map<string, DeliveryQueue>()
   readonly #webhooks = new Map<string, WebhookState>()
   readonly #running = new Set<Promise<void>>()
   readonly #retries = new Set<NodeJS.Timeout>()
@@ -47,22 +47,22 @@ export class Delivery {
 
   /**
    * Schedules a message of the outbox. Ignores one that is already scheduled.
-   * @param name name of its lane
+   * @param name name of its queue
    */
   add(id: string, webhook: string, name: string): void {
     if (this.#stopped) return
-    const known = this.#lanes.get(name)
-    const lane = known ?? new Lane(webhook, name)
-    if (!lane.add(id)) return
+    const known = this.#queues.get(name)
+    const queue = known ?? new DeliveryQueue(webhook, name)
+    if (!queue.add(id)) return
     this.#waiting++
     if (known) return
-    this.#lanes.set(name, lane)
-    this.#ready(lane)
+    this.#queues.set(name, queue)
+    this.#ready(queue)
   }
 
-  /** Returns true if the message waits in the lane of that name. */
+  /** Returns true if the message waits in the queue of that name. */
   has(id: string, name: string): boolean {
-    return this.#lanes.get(name)?.has(id) ?? false
+    return this.#queues.get(name)?.has(id) ?? false
   }
 
   /** Ends deliveries. Undelivered messages stay in the outbox. */
@@ -74,19 +74,19 @@ export class Delivery {
     clearTimeout(patience)
   }
 
-  #ready(lane: Lane): void {
-    const webhook = this.#webhook(lane.webhook)
-    webhook.ready.add(lane)
+  #ready(queue: DeliveryQueue): void {
+    const webhook = this.#webhook(queue.webhook)
+    webhook.ready.add(queue)
     this.#start(webhook)
   }
 
   #start(webhook: WebhookState): void {
     while (!this.#stopped && webhook.active < MAX_CONCURRENCY) {
-      const [lane] = webhook.ready
-      if (!lane) return
-      webhook.ready.delete(lane)
+      const [queue] = webhook.ready
+      if (!queue) return
+      webhook.ready.delete(queue)
       webhook.active++
-      const work = this.#work(lane, webhook).finally(() => {
+      const work = this.#work(queue, webhook).finally(() => {
         webhook.active--
         this.#running.delete(work)
         this.#start(webhook)
@@ -95,36 +95,36 @@ export class Delivery {
     }
   }
 
-  /** Attempts to deliver the first message of a lane. Never rejects. */
-  async #work(lane: Lane, webhook: WebhookState): Promise<void> {
-    const id = lane.first
+  /** Attempts to deliver the first message of a queue. Never rejects. */
+  async #work(queue: DeliveryQueue, webhook: WebhookState): Promise<void> {
+    const id = queue.first
     if (id === undefined) return
     let done: boolean
     try {
-      done = await this.#attempt(id, lane, webhook)
+      done = await this.#attempt(id, queue, webhook)
     } catch (err) {
-      this.#options.log.error({ err, webhook: lane.webhook }, 'could not read or remove a notification')
+      this.#options.log.error({ err, webhook: queue.webhook }, 'could not read or remove a notification')
       done = false
     }
-    if (!done) return this.#retry(lane)
-    lane.attempts = 0
-    lane.remove(id)
+    if (!done) return this.#retry(queue)
+    queue.attempts = 0
+    queue.remove(id)
     this.#waiting--
-    if (lane.first === undefined) this.#lanes.delete(lane.name)
-    else this.#ready(lane)
+    if (queue.first === undefined) this.#queues.delete(queue.name)
+    else this.#ready(queue)
   }
 
   /** Resolves true if the message need not be sent again. */
-  async #attempt(id: string, lane: Lane, webhook: WebhookState): Promise<boolean> {
+  async #attempt(id: string, queue: DeliveryQueue, webhook: WebhookState): Promise<boolean> {
     const { outbox, client } = this.#options
     const message = await outbox.get(id)
     if (!message) return true
-    const refusal = await client.send(lane.webhook, { id, body: message.body }, this.#abort.signal)
+    const refusal = await client.send(queue.webhook, { id, body: message.body }, this.#abort.signal)
     if (refusal !== undefined && !this.#isTooOld(message)) {
       if (!this.#stopped) this.#tellFailure(webhook, message, refusal)
       return false
     }
-    if (refusal === undefined) this.#tellSuccess(webhook, lane.webhook)
+    if (refusal === undefined) this.#tellSuccess(webhook, queue.webhook)
     else this.#tellLoss(id, message, refusal)
     await outbox.remove(id)
     return true
@@ -135,13 +135,13 @@ export class Delivery {
   }
 
   /** Schedules a retry with exponential backoff and jitter. */
-  #retry(lane: Lane): void {
+  #retry(queue: DeliveryQueue): void {
     if (this.#stopped) return
     const first = this.#options.firstRetryMs ?? FIRST_RETRY_MS
-    const pause = Math.min(first * 2 ** lane.attempts++, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
+    const pause = Math.min(first * 2 ** queue.attempts++, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
     const timer = setTimeout(() => {
       this.#retries.delete(timer)
-      this.#ready(lane)
+      this.#ready(queue)
     }, pause)
     timer.unref()
     this.#retries.add(timer)
@@ -177,7 +177,7 @@ export class Delivery {
 
 interface WebhookState {
   /** Lanes that are ready for an attempt. */
-  readonly ready: Set<Lane>
+  readonly ready: Set<DeliveryQueue>
   active: number
   failing: boolean
 }
@@ -185,7 +185,7 @@ interface WebhookState {
 /**
  * The queue of messages about one object to one webhook, which are delivered sequentially, in the order of their ids.
  */
-export class Lane {
+export class DeliveryQueue {
   readonly #ids = new Set<string>()
   #last = ''
   /** Number of failed attempts at the first message. */
@@ -226,7 +226,7 @@ export class Lane {
   }
 }
 
-/** Returns the name of a lane, which is short even for long keys. */
+/** Returns the name of a queue, which is short even for long keys. */
 export function laneName({ webhook, bucket, key }: Pick<Waiting, 'webhook' | 'bucket' | 'key'>): string {
   return createHash('sha256').update(`${webhook}\0${bucket}\0${key}`).digest('base64url').slice(0, 22)
 }

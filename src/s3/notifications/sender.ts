@@ -113,14 +113,14 @@ export class Sender {
     this.#lease ??= await acquireTaskLease(state, 'notifications', log)
     if (!this.#lease) return 0
     const delivery = this.#delivery ?? this.#newDelivery()
-    const found: [id: string, webhook: string, lane: string][] = []
+    const found: [id: string, webhook: string, queue: string][] = []
     // The bodies are read again one by one, to save memory.
     for await (const [id, message] of this.#outbox.entries()) found.push([id, message.webhook, laneName(message)])
-    for (const [id, webhook, lane] of found.sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [id, webhook, queue] of found.sort(([a], [b]) => (a < b ? -1 : 1))) {
       this.#sequencer.follow(sequencerOf(id))
       // Other proxies cannot count the waiting messages, so the limit is enforced here.
-      if (delivery.waiting >= this.#outbox.maxWaiting && !delivery.has(id, lane)) await this.#outbox.discard(id)
-      else delivery.add(id, webhook, lane)
+      if (delivery.waiting >= this.#outbox.maxWaiting && !delivery.has(id, queue)) await this.#outbox.discard(id)
+      else delivery.add(id, webhook, queue)
     }
     this.#delivery = delivery
     return found.length

@@ -15,10 +15,10 @@ import type { KeyPair } from './accounts/key-pair.js'
 import { type Brand, namesOf, neutralBrand } from './brand.js'
 import type { GatewayContext } from './context.js'
 import { BringBack } from './deals/bring-back.js'
-import { DealDesk } from './deals/deal-desk.js'
+import { DealService } from './deals/deal-service.js'
 import { Tasks } from './deals/deals.js'
 import { CarFiles } from './deals/offline/car-files.js'
-import { OfflineDesk } from './deals/offline/offline-desk.js'
+import { OfflineDealService } from './deals/offline/offline-deal-service.js'
 import type { GatewayTables } from './index-schema.js'
 import { type GatewayLimits, gatewayLimits } from './limits.js'
 import { type Feature, featuresOf, type QuirkName } from './quirks.js'
@@ -99,11 +99,11 @@ export async function assemble(
     evictionSlots: abortableLimit(MAX_EVICTIONS),
     carFiles: new CarFiles(join(folder, 'offline')),
   }
-  const offlineDesk =
+  const offlineDealService =
     offline !== undefined && login !== undefined && features.has('offline-deals')
-      ? new OfflineDesk({ ...core, offline, login })
+      ? new OfflineDealService({ ...core, offline, login })
       : undefined
-  return { ...core, desk: new DealDesk(core), bringBack: new BringBack(core), offlineDesk }
+  return { ...core, dealService: new DealService(core), bringBack: new BringBack(core), offlineDealService }
 }
 
 export function limitsOf({ limits }: GatewayOptions): GatewayLimits {

@@ -1,11 +1,11 @@
 import type { GatewayCore } from './core.js'
 import type { BringBack } from './deals/bring-back.js'
-import type { DealDesk } from './deals/deal-desk.js'
-import type { OfflineDesk } from './deals/offline/offline-desk.js'
+import type { DealService } from './deals/deal-service.js'
+import type { OfflineDealService } from './deals/offline/offline-deal-service.js'
 
 export interface GatewayContext extends GatewayCore {
-  readonly desk: DealDesk
+  readonly dealService: DealService
   /** Absent: this gateway makes no offline deals. */
-  readonly offlineDesk: OfflineDesk | undefined
+  readonly offlineDealService: OfflineDealService | undefined
   readonly bringBack: BringBack
 }

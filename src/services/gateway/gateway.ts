@@ -61,8 +61,8 @@ export async function startGateway(
     run = await Run.begin(db)
     bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
     context = await assemble(folder, options, db, run, bodies, network, log, platform)
-    await context.desk.recover()
-    await context.offlineDesk?.recover()
+    await context.dealService.recover()
+    await context.offlineDealService?.recover()
     const { http, ports } = createGatewayServer(context)
     const listening = await listen(http, options.host, options.port)
     return running(context, options, db, listening, ports, metrics)
@@ -87,7 +87,7 @@ function running(
   keepPruning(context)
   keepLocked(context)
   keepUp(context)
-  context.offlineDesk?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
+  context.offlineDealService?.start(options.publicUrl?.replace(/\/+$/, '') ?? localUrlOf(options.host, port))
   return {
     url,
     port,

@@ -32,14 +32,14 @@ export function keepUp(context: GatewayContext): void {
 }
 
 async function clear(
-  { upkeep, db, bodies, holds, desk, limits }: GatewayContext,
+  { upkeep, db, bodies, holds, dealService, limits }: GatewayContext,
   failed: (error: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
   if (!(await upkeep.take())) return
   const steps = [
     // Before the holds, which stay as long as their deals are pending.
-    () => desk.recover(),
+    () => dealService.recover(),
     () => holds.recover(signal),
     () => removeDoomed(db, bodies, limits.readersMs, signal),
     () => db.transaction(({ lateOrders }) => lateOrders.removeOld(Date.now() - LATE_ORDER_MS)),

@@ -23,7 +23,7 @@ import {
   type PackRequest,
 } from './network.js'
 import { DealPacker } from './packing.js'
-import { DealBook } from './proposal.js'
+import { DealRegistry } from './proposal.js'
 import type { Staging } from './staging.js'
 import { Wallets, type WalletTable } from './wallet.js'
 
@@ -83,7 +83,7 @@ export abstract class DealNetwork {
   protected readonly wallets: Wallets
   protected readonly epochs: EpochClock
   protected readonly packer: DealPacker
-  protected readonly book: DealBook
+  protected readonly registry: DealRegistry
   protected readonly lifetime = new Lifetime()
   readonly #db: Database<DealTables>
   #stopped: Promise<void> | undefined
@@ -95,7 +95,7 @@ export abstract class DealNetwork {
     this.log = log
     this.wallets = wallets
     this.epochs = epochs
-    this.book = new DealBook(db, log)
+    this.registry = new DealRegistry(db, log)
     this.packer = new DealPacker({ pack, commit, staging, slots: abortableLimit(concurrency) })
   }
 
@@ -136,12 +136,12 @@ export abstract class DealNetwork {
   async deal(request: DealRequest): Promise<MadeDeal> {
     this.lifetime.check()
     const signal = this.lifetime.until(request.signal)
-    return this.book.deal(request.reference, () => this.make(request, signal), signal)
+    return this.registry.deal(request.reference, () => this.make(request, signal), signal)
   }
 
   async find(reference: string): Promise<MadeDeal | undefined> {
     this.lifetime.check()
-    return this.book.find(reference)
+    return this.registry.find(reference)
   }
 
   /** Of a network that one process uses, when it makes no such deal. */
@@ -163,7 +163,7 @@ export abstract class DealNetwork {
   /** Rejects with NetworkError NoSuchDeal, or Unavailable when the network has stopped. */
   protected async record(dealCid: string): Promise<DealRecord> {
     this.lifetime.check()
-    return this.book.record(dealCid)
+    return this.registry.record(dealCid)
   }
 
   protected logLeftovers(removed: number): void {

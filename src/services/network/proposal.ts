@@ -145,7 +145,7 @@ export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal,
 type DealDatabase = Database<{ readonly deals: DealTable }>
 
 /** Makes each deal of a network once per reference, and looks up existing deals. */
-export class DealBook {
+export class DealRegistry {
   readonly #db: DealDatabase
   readonly #log: ServicesLog
   readonly #underway = new ByReference<DealRecord>()

@@ -78,7 +78,7 @@ export const paymentSchema = {
  * The coins of wallets in a data folder, for a program beside the storage payment service: it may run or not, and
  * follows every change at once. Amounts are in millionths of a stable coin, addresses in lower case.
  */
-export interface WalletBook {
+export interface WalletRegistry {
   balance(address: string): Promise<bigint>
   /**
    * Gives a wallet coins. Rejects with DatabaseUnavailableError when it is unknown whether it has: repeat it with the
@@ -102,11 +102,11 @@ export function hasWallets(data: string): boolean {
  * @throws DataFolderError when a file or folder cannot be used; RangeError when the service has never started, or
  * payments are made on a chain
  */
-export async function openWalletBook(data: string, database?: string): Promise<WalletBook> {
+export async function openWalletRegistry(data: string, database?: string): Promise<WalletRegistry> {
   const open = () => openStore({ ...paymentSchema, exclusive: false }, { file: fileIn(data), database }, silentLog)
   const db = await (database === undefined ? openBeside(data, open) : open())
   try {
-    return await bookOf(db)
+    return await registryOf(db)
   } catch (error) {
     await db.close()
     throw error
@@ -117,7 +117,7 @@ function fileIn(data: string): string {
   return join(data, 'payment', 'payment.db')
 }
 
-async function bookOf(db: Database<PaymentTables>): Promise<WalletBook> {
+async function registryOf(db: Database<PaymentTables>): Promise<WalletRegistry> {
   const id = await db.read.settings.find('id')
   if (id === undefined) throw new RangeError('The storage payment service has never started: start it once.')
   if ((await db.read.chain.state()) !== undefined) {

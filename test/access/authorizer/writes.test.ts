@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { GatewayAccount } from '../../../src/api/identity.js'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
@@ -175,15 +175,15 @@ t.test('no upload begins in a private bucket of another account', async (t) => {
   const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
   const account = await services.gateway.credentials()
-  const book = await openAccountBook(data)
-  t.teardown(() => book.close())
+  const registry = await openAccountRegistry(data)
+  t.teardown(() => registry.close())
   const keysOf = ({ accessKey, secretKey }: GatewayAccount) => ({ accessKey, secretKey })
   const { url } = services.gateway
-  const second = { ...foreigner, account: keysOf(await book.add('second')) }
+  const second = { ...foreigner, account: keysOf(await registry.add('second')) }
   const third = {
     accessKeyId: 'third',
     secretAccessKey: 'secret-of-the-third',
-    account: keysOf(await book.add('third')),
+    account: keysOf(await registry.add('third')),
   }
   const { endpoint } = await startInProcess(t, 'full', {
     gateway: { url, account },

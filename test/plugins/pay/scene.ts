@@ -5,7 +5,7 @@ import task from '../../../plugins/task/index.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { startServices } from '../../../src/services/index.js'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
-import { openWalletBook } from '../../../src/services/payment/store.js'
+import { openWalletRegistry } from '../../../src/services/payment/store.js'
 import { type Keys, NETWORK } from '../../services/payment/payment-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -70,11 +70,11 @@ export async function startPayment(t: Test, variant: 'a' | 'b', epochSeconds = 8
     },
     url,
     async fund({ address }) {
-      const book = await openWalletBook(data)
+      const registry = await openWalletRegistry(data)
       try {
-        await book.fund(address, COINS)
+        await registry.fund(address, COINS)
       } finally {
-        await book.close()
+        await registry.close()
       }
     },
     async payFor(keys, wCid) {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import task from '../../../plugins/task/index.js'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { type Credentials, PASSWORD, startSts } from '../../s3/sts/sts-scene.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, unsignedRequest } from '../../support/sign/signed-request.js'
@@ -358,9 +358,9 @@ t.test('a stored log-in of temporary credentials ends with the secret key of the
   await scene.restart()
   t.equal(await call(another, 'GET', '/-/task/v1/my-tasks'), 200)
 
-  const book = await openAccountBook(join(scene.folder, 'services'))
-  await book.rotate((await book.all()).find(({ name }) => name === email)?.accessKey ?? '')
-  await book.close()
+  const registry = await openAccountRegistry(join(scene.folder, 'services'))
+  await registry.rotate((await registry.all()).find(({ name }) => name === email)?.accessKey ?? '')
+  await registry.close()
   await scene.restart()
   const after = await scene.assume(token)
   t.equal(await call(after, 'GET', '/-/task/v1/my-tasks'), 'PlatformIdentityRequired')

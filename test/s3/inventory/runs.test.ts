@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import type { Event } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { OWN_ID } from '../../../src/auth/credentials.js'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { bareKeys, controlKeys, fileKeys } from '../../support/content/keys.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -216,9 +216,9 @@ t.test('what is not there when it runs', async (t) => {
 
 t.test('the policy of another account lets it be written there, until it no longer does', async (t) => {
   const server = await startInProcess(t, 'full', { inventoryIntervalMs: 0 })
-  const book = await openAccountBook(join(dirname(server.data), 'services'))
-  t.teardown(() => book.close())
-  const { accessKey, secretKey } = await book.add('other')
+  const registry = await openAccountRegistry(join(dirname(server.data), 'services'))
+  t.teardown(() => registry.close())
+  const { accessKey, secretKey } = await registry.add('other')
   const account = { accessKey, secretKey }
   const other = { accessKeyId: 'of-other', secretAccessKey: 'secret-of-other', account }
   await server.restart({ identities: [KEYS, other] })

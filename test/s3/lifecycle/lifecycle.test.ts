@@ -4,7 +4,7 @@ import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
 import { bucketLifecycle } from '../../../src/s3/lifecycle/operations.js'
 import { dueAfter } from '../../../src/s3/lifecycle/rules.js'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { type InProcess, startInProcess } from '../../support/server/in-process.js'
@@ -169,9 +169,9 @@ t.test('a gateway without versions has no rules for them', async (t) => {
 
 t.test('rules of another account work with the rights of that account, and spend nothing', async (t) => {
   const server = await startInProcess(t, 'full', { lifecycleIntervalMs: 20 })
-  const book = await openAccountBook(join(dirname(server.data), 'services'))
-  t.teardown(() => book.close())
-  const { accessKey, secretKey } = await book.add('other')
+  const registry = await openAccountRegistry(join(dirname(server.data), 'services'))
+  t.teardown(() => registry.close())
+  const { accessKey, secretKey } = await registry.add('other')
   const other = { accessKeyId: 'of-other', secretAccessKey: 'secret-of-other', account: { accessKey, secretKey } }
   const own = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
   await server.restart({ identities: [own, other] })

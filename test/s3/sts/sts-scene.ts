@@ -6,7 +6,7 @@ import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'
 import type { legacy } from '../../../src/services/gateway/quirks.js'
 import { startServices } from '../../../src/services/index.js'
-import { openUserBook } from '../../../src/services/platform/user-book.js'
+import { openUserRegistry } from '../../../src/services/platform/user-registry.js'
 import { send } from '../../services/platform/platform-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
@@ -91,9 +91,9 @@ export async function startSts(
     lines,
     async newUser(email) {
       const user = { email, password: PASSWORD }
-      const book = await openUserBook(data)
-      await book.add(user.email, user.password)
-      await book.close()
+      const registry = await openUserRegistry(data)
+      await registry.add(user.email, user.password)
+      await registry.close()
       return signIn(user)
     },
     owner: () => signIn({ ...first }),

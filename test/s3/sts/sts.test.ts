@@ -6,7 +6,7 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import type { Identity } from '../../../src/api/identity.js'
 import { Standing } from '../../../src/s3/sts/standing.js'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'
 import { run } from '../../support/programs/run.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
@@ -204,10 +204,10 @@ t.test('a session dies with the keys of its account', async (t) => {
   const { now } = performance
   t.teardown(() => (performance.now = now))
   await list(s3)
-  const book = await openAccountBook(join(scene.folder, 'services'))
-  t.teardown(() => book.close())
-  const account = (await book.all()).find(({ name }) => name === 'five@example.com')
-  await book.rotate(account?.accessKey ?? '')
+  const registry = await openAccountRegistry(join(scene.folder, 'services'))
+  t.teardown(() => registry.close())
+  const account = (await registry.all()).find(({ name }) => name === 'five@example.com')
+  await registry.rotate(account?.accessKey ?? '')
   // As 46 seconds later.
   performance.now = () => now.call(performance) + 46_000
   t.equal(await codeOf(list(s3)), 'InvalidToken')

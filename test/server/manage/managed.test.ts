@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Config } from '../../../src/cli/config/config.js'
 import { openManaged } from '../../../src/cli/serve/managed.js'
 import { createLogger } from '../../../src/common/log.js'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 
 function managed(data: string, more: Partial<Config> = {}) {
   const config = { data, ...more } as Config
@@ -17,7 +17,7 @@ function managed(data: string, more: Partial<Config> = {}) {
 
 t.test('accounts, as calls manage them', async (t) => {
   const data = t.testdir({})
-  await (await openAccountBook(join(data, 'services'))).close()
+  await (await openAccountRegistry(join(data, 'services'))).close()
   const { accounts, close } = managed(data)
   await accounts?.add('tenant', '')
   const opened = () =>

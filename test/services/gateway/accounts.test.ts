@@ -223,7 +223,7 @@ for (const [mode, quirks] of [
 }
 
 t.test('accounts change their own keys, and only their own', async (t) => {
-  const { services, owner, other, keys, book } = await twoAccounts(t)
+  const { services, owner, other, keys, registry } = await twoAccounts(t)
   const first = await services.gateway.credentials()
   const change = (pair: typeof keys, more = {}) => ({
     currentAccessKey: pair.accessKey,
@@ -246,27 +246,30 @@ t.test('accounts change their own keys, and only their own', async (t) => {
   t.match(await owner.failure('Login', { username: 'chosen', password: 'new-secret-key' }), { message: WRONG })
   await owner.call('ListBuckets')
 
-  const { after } = await book.rotate(keys.accessKey)
+  const { after } = await registry.rotate(keys.accessKey)
   t.match(await again.rpcRaw('{}'), { status: 401 }, 'another program has changed the keys')
   await (await logIn(owner.url, after)).call('ListBuckets')
 })
 
 t.test('an account with buckets stays; one without is gone with its tokens and links', async (t) => {
-  const { owner, other, keys, book } = await twoAccounts(t)
+  const { owner, other, keys, registry } = await twoAccounts(t)
   await other.call('MakeBucket', { bucketName: 'theirs' })
-  await t.rejects(book.remove(keys.accessKey), { name: 'RangeError', message: /still owns buckets, such as theirs/ })
+  await t.rejects(registry.remove(keys.accessKey), {
+    name: 'RangeError',
+    message: /still owns buckets, such as theirs/,
+  })
   await other.call('DeleteBucket', { bucketName: 'theirs' })
   const link = await other.call('PresignedGet', { host: 'h', bucket: 'theirs', object: 'k', expiry: 60 })
-  await book.remove(keys.accessKey)
+  await registry.remove(keys.accessKey)
   t.match(await other.rpcRaw('{}'), { status: 401 })
   const { pathname, search } = new URL(`http://${link.url}`)
   t.match(await owner.send(pathname + search, { headers: { host: 'h' } }), { status: 400 })
   t.match(await owner.failure('Login', { username: keys.accessKey, password: keys.secretKey }), { message: WRONG })
-  const [first] = await book.all()
-  await t.rejects(book.remove(first?.accessKey ?? ''), { name: 'RangeError', message: /first account/ })
-  const { id } = await book.add('third', { accessKey: keys.accessKey, secretKey: 'other-secret' })
+  const [first] = await registry.all()
+  await t.rejects(registry.remove(first?.accessKey ?? ''), { name: 'RangeError', message: /first account/ })
+  const { id } = await registry.add('third', { accessKey: keys.accessKey, secretKey: 'other-secret' })
   t.ok(id >= 3, 'ids are not used again')
-  await t.rejects(book.add('fourth', { accessKey: keys.accessKey, secretKey: 'other-secret' }), /Another account/)
+  await t.rejects(registry.add('fourth', { accessKey: keys.accessKey, secretKey: 'other-secret' }), /Another account/)
 })
 
 t.test('deals, their tokens and their wallet belong to the account', async (t) => {

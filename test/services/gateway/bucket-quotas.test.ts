@@ -82,13 +82,13 @@ t.test('all versions count', async (t) => {
 })
 
 t.test('the owner and the first account decide, and the quota of the account counts as well', async (t) => {
-  const { owner: first, other, anyone, book, keys } = await twoAccounts(t)
+  const { owner: first, other, anyone, registry, keys } = await twoAccounts(t)
   await other.call('MakeBucket', { bucketName })
   const { put } = await bounded(t, other, { bytes: 1000 })
   t.match(await first.call('SetBucketQuota', { bucketName, bytes: 50 }), { quota: { bytes: 50, objects: null } })
   t.match(await put('key', 51), refused)
   t.match(await other.call('SetBucketQuota', { bucketName, bytes: 500 }), { quota: { bytes: 500 } })
-  await book.quota(keys.accessKey, { bytes: 100 })
+  await registry.quota(keys.accessKey, { bytes: 100 })
   t.match(await put('key', 101), { status: 403, text: /quota of the account is/ })
   t.equal((await put('key', 100)).status, 200)
 

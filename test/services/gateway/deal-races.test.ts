@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import t from 'tap'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { NetworkError } from '../../../src/services/network/network.js'
 import { until } from '../../support/waiting.js'
 import { databaseOf } from '../engine.js'
@@ -353,11 +353,11 @@ t.test('requests of one and the same kind at once', async (t) => {
 t.test('bytes that a pending deal keeps count for the quota', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  const book = await openAccountBook(dirname(scene.folder), await databaseOf(scene.folder))
-  t.teardown(() => book.close())
-  const owner = (await book.all())[0]?.accessKey ?? ''
-  const stored = async () => (await book.quota(owner)).usage.bytes
-  await book.quota(owner, { bytes: 250_000 })
+  const registry = await openAccountRegistry(dirname(scene.folder), await databaseOf(scene.folder))
+  t.teardown(() => registry.close())
+  const owner = (await registry.all())[0]?.accessKey ?? ''
+  const stored = async () => (await registry.quota(owner)).usage.bytes
+  await registry.quota(owner, { bytes: 250_000 })
   for (const body of [large, Buffer.from('small')]) {
     await client.put('bucket', 'key', body)
     const gate = new Gate()

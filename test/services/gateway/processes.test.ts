@@ -5,7 +5,7 @@ import { get, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import type { GatewayOptions } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { killed } from '../../support/server/child.js'
@@ -145,19 +145,19 @@ t.test('what one process does, the others know', { skip }, async (t) => {
   gone.destroy()
 
   const guess = async ({ url }: Client, password: string) => {
-    const { accessKey } = await book.all().then(([account]) => account as { accessKey: string })
+    const { accessKey } = await registry.all().then(([account]) => account as { accessKey: string })
     const call = { jsonrpc: '2.0', id: 1, method: 'web.Login', params: { username: accessKey, password } }
     const answer = await new Client(url, 'gateway').rpcRaw(JSON.stringify(call), { 'x-forwarded-for': '203.0.113.7' })
     return JSON.parse(answer.text)
   }
-  const book = await openAccountBook(data, database)
-  t.teardown(() => book.close())
+  const registry = await openAccountRegistry(data, database)
+  t.teardown(() => registry.close())
   for (const client of [...clients, ...clients.slice(1)]) {
     t.match(await guess(client, 'wrong-password'), { error: { message: /^Authentication failed/ } })
   }
   t.match(await guess(first, 'wrong-password'), { error: { message: /^Too many log-ins/ } }, 'all count together')
 
-  const { accessKey, secretKey } = await book.add('second')
+  const { accessKey, secretKey } = await registry.add('second')
   const tokens: string[] = []
   for (const { url } of clients) {
     const { token } = await new Client(url, 'gateway').call('Login', { username: accessKey, password: secretKey })
@@ -165,17 +165,17 @@ t.test('what one process does, the others know', { skip }, async (t) => {
   }
   const others = clients.map(({ url }, n) => Object.assign(new Client(url, 'gateway'), { token: tokens[(n + 1) % 3] }))
   await others[0]?.call('MakeBucket', { bucketName: 'bounded' })
-  await book.quota(accessKey, { objects: 7, bytes: 100_000 })
+  await registry.quota(accessKey, { objects: 7, bytes: 100_000 })
   const put = (n: number, key: string, bytes: number) =>
     others[n % 3]?.put('bounded', key, Buffer.alloc(bytes)) as never
   const many: { status: number }[] = await Promise.all(Array.from({ length: 20 }, (_, n) => put(n, `key-${n}`, 10)))
   t.equal(many.filter(({ status }) => status === 200).length, 7, `as many as the account may have: ${sorted(many)}`)
   const kept = many.flatMap(({ status }, n) => (status === 200 ? [`key-${n}`] : []))
   await Promise.all(kept.map((key, n) => put(n, key, 40_000)))
-  const { usage } = await book.quota(accessKey)
+  const { usage } = await registry.quota(accessKey)
   t.same([usage.objects, usage.bytes], [7, 2 * 40_000 + 5 * 10], 'and bytes')
   await Promise.all(others.map((client) => client.call('RemoveObject', { bucketName: 'bounded', objects: kept })))
-  t.match((await book.quota(accessKey)).usage, { objects: 0, bytes: 0 })
+  t.match((await registry.quota(accessKey)).usage, { objects: 0, bytes: 0 })
 })
 
 /** The body of an object that is read slowly. */

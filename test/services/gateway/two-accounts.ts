@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { openAccountBook } from '../../../src/services/gateway/accounts/account-book.js'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import type { GatewayOptions, NetworkOptions } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { databaseOf } from '../engine.js'
@@ -11,14 +11,14 @@ export async function twoAccounts(t: Test, options: Partial<GatewayOptions> = {}
   const services = await start(data, options, network)
   t.teardown(() => services.stop())
   const owner = await connectTo(services)
-  const book = await openAccountBook(data, await databaseOf(data))
-  t.teardown(() => book.close())
-  const { accessKey, secretKey } = await book.add('second')
+  const registry = await openAccountRegistry(data, await databaseOf(data))
+  t.teardown(() => registry.close())
+  const { accessKey, secretKey } = await registry.add('second')
   const other = await logIn(owner.url, { accessKey, secretKey })
   return {
     data,
     services,
-    book,
+    registry,
     owner,
     other,
     keys: { accessKey, secretKey },

@@ -43,7 +43,7 @@ t.test('work that ends with the gateway is no failure', async (t) => {
     })
   }
   const context = {
-    ...{ tasks, db: { shared: true }, upkeep: { take: async () => true }, desk: { recover } },
+    ...{ tasks, db: { shared: true }, upkeep: { take: async () => true }, dealService: { recover } },
     ...{ holds: { releaseAgain: async () => {} }, limits: { reconcileMs: 60_000 } },
     log: { ...silentLog, warn: (_: object, message: string) => warnings.push(message) },
   } as unknown as GatewayContext

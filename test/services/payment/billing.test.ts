@@ -2,7 +2,7 @@ import { decodeJwt, SignJWT } from 'jose'
 import t from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { check, each, type Shape } from '../platform/tasks/shapes.js'
-import { balance, withBook } from './payer.js'
+import { balance, withRegistry } from './payer.js'
 import { inDatabase, type Keys, NETWORK, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 const offlineDeal: Shape = {
@@ -105,7 +105,7 @@ async function clientOf(scene: PaymentScene, variant: 'a' | 'b'): Promise<Client
 }
 
 const fund = (scene: PaymentScene, { keys }: Client, amount: bigint): Promise<void> =>
-  withBook(scene, (book) => book.fund(keys.address, amount))
+  withRegistry(scene, (registry) => registry.fund(keys.address, amount))
 
 for (const variant of ['a', 'b'] as const) {
   t.test(`variant ${variant}: each row has the members and types of the interface`, async (t) => {

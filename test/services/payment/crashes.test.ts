@@ -5,7 +5,7 @@ import { rowsOf } from '../../support/content/rows.js'
 import { until } from '../../support/waiting.js'
 import { crashImages } from '../crash-images.js'
 import { onPostgres } from '../engine.js'
-import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withBook } from './payer.js'
+import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withRegistry } from './payer.js'
 import { type Keys, newKeys, type PaymentScene, startPaymentScene } from './payment-client.js'
 
 /** The suite looks at a sample of the crashes; `npm run stress` at all. */
@@ -33,7 +33,7 @@ interface Ran {
 async function run(t: Test, all: Test, status: string, before: (scene: PaymentScene) => Promise<void>): Promise<Ran> {
   const scene = await startPaymentScene(t, { limits: { stopMs: 100 } }, { withPlatform: true })
   const keys = newKeys()
-  await withBook(scene, (book) => book.fund(keys.address, COINS))
+  await withRegistry(scene, (registry) => registry.fund(keys.address, COINS))
   await before(scene)
   const client = await payerOf(scene, keys)
   let [wCid, hash]: (string | undefined)[] = []

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CarFolder } from '../../../src/services/payment/dealing/car-folder.js'
 import { until } from '../../support/waiting.js'
-import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withBook } from './payer.js'
+import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withRegistry } from './payer.js'
 import {
   contentFiles,
   fileOfContent,
@@ -193,7 +193,7 @@ t.test('wallets that cost nothing share a part of the room', async (t) => {
   const payer = await payerOf(scene)
   t.equal((await payer.upload('d', 'd'.repeat(1500))).status, 200, 'a wallet with coins has its own part')
   t.match(await payer.upload('e', 'e'), { status: 409, json: { message: /pay for them first/ } })
-  await withBook(scene, (book) => book.fund(last.keys.address, 1n))
+  await withRegistry(scene, (registry) => registry.fund(last.keys.address, 1n))
   t.equal((await last.upload('f', 'f'.repeat(1000))).status, 200)
 })
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
-import { openWalletBook, type WalletBook } from '../../../src/services/payment/store.js'
+import { openWalletRegistry, type WalletRegistry } from '../../../src/services/payment/store.js'
 import { until } from '../../support/waiting.js'
 import type { Answer } from '../platform/platform-client.js'
 import { type Keys, NETWORK, newKeys, type PaymentScene } from './payment-client.js'
@@ -24,7 +24,7 @@ export interface Payer {
 export async function payerOf(scene: PaymentScene, known?: Keys): Promise<Payer> {
   const keys = known ?? newKeys()
   const token = await scene.signIn(keys)
-  if (known === undefined) await withBook(scene, (book) => book.fund(keys.address, COINS))
+  if (known === undefined) await withRegistry(scene, (registry) => registry.fund(keys.address, COINS))
   const get: Payer['get'] = async (path) => (await scene.call('GET', `/api/v1${path}`, { token })).json.data
   const upload: Payer['upload'] = (name, content, type = '') => {
     const form = new FormData()
@@ -51,12 +51,12 @@ export async function payerOf(scene: PaymentScene, known?: Keys): Promise<Payer>
   }
 }
 
-export async function withBook<T>(scene: PaymentScene, use: (book: WalletBook) => Promise<T>): Promise<T> {
-  const book = await openWalletBook(join(scene.folder, '..'), scene.database)
+export async function withRegistry<T>(scene: PaymentScene, use: (registry: WalletRegistry) => Promise<T>): Promise<T> {
+  const registry = await openWalletRegistry(join(scene.folder, '..'), scene.database)
   try {
-    return await use(book)
+    return await use(registry)
   } finally {
-    await book.close()
+    await registry.close()
   }
 }
 
@@ -78,7 +78,9 @@ export function pass(scene: PaymentScene, client: Payer, status: string, epochs 
 }
 
 export const balance = (scene: PaymentScene, { keys }: Pick<Payer, 'keys'>): Promise<bigint> =>
-  withBook(scene, (book) => book.balance(keys.address))
+  withRegistry(scene, (registry) => registry.balance(keys.address))
 
 export const sumOfLedger = (t: Test, scene: PaymentScene): Promise<boolean> =>
-  withBook(scene, async (book) => t.same(await book.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up'))
+  withRegistry(scene, async (registry) =>
+    t.same(await registry.sums(), { balances: 0n, entries: 0n }, 'the ledger adds up'),
+  )

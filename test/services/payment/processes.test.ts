@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { startPayment } from '../../../src/services/payment/payment.js'
-import { openWalletBook } from '../../../src/services/payment/store.js'
+import { openWalletRegistry } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { lastingPort } from '../../support/server/ports.js'
 import { until } from '../../support/waiting.js'
@@ -69,18 +69,18 @@ t.test('what one process does, the other knows', { skip }, async (t) => {
     (await call('GET', `${API}/storage/tasks/deals`, { token })).json.data.total_record_count
   t.same([await list(first), await list(second)], [3, 3])
 
-  const book = await openWalletBook(contents, database)
-  t.teardown(() => book.close())
-  await book.fund(keys.address, 1_000_000n)
+  const registry = await openWalletRegistry(contents, database)
+  t.teardown(() => registry.close())
+  await registry.fund(keys.address, 1_000_000n)
   const [one, other] = uploaded.filter(({ status }) => status === 200).map(({ json }) => json.data.w_cid)
   const orders = await Promise.all(both.map((at) => order(at, keys, one, 600_000n)))
   t.same(statuses(orders), [200, 200, 200, 200], 'the same order is the same payment')
-  t.equal(await book.balance(keys.address), 400_000n, 'which is made once')
+  t.equal(await registry.balance(keys.address), 400_000n, 'which is made once')
   const amounts = both.map((_, n) => 300_000n + BigInt(n))
   const rivals = await Promise.all(both.map((at, n) => order(at, keys, other, amounts[n] ?? 0n)))
   t.same(statuses(rivals), [200, 409, 409, 409], 'an upload is paid once')
-  t.ok(amounts.includes(400_000n - (await book.balance(keys.address))))
-  t.same(await book.sums(), { balances: 0n, entries: 0n })
+  t.ok(amounts.includes(400_000n - (await registry.balance(keys.address))))
+  t.same(await registry.sums(), { balances: 0n, entries: 0n })
 
   const network = await open(t, join(temporaryFolder(t), 'network'))
   const options = { host: '127.0.0.1', port: 0, database }
@@ -123,9 +123,9 @@ t.test('another process goes on with deals, and does nothing twice', { skip }, a
 
   const keys = newKeys()
   const token = await signIn(first, keys)
-  const book = await openWalletBook(contents, database)
-  t.teardown(() => book.close())
-  await book.fund(keys.address, 1_000_000n)
+  const registry = await openWalletRegistry(contents, database)
+  t.teardown(() => registry.close())
+  await registry.fund(keys.address, 1_000_000n)
   const pay = async (at: ServiceProcess, content: string) => {
     const { json } = await upload(at, token, content)
     t.match(await order(at, keys, json.data.w_cid, 400_000n), { status: 200, json: { status: 'success' } })
@@ -157,5 +157,5 @@ t.test('another process goes on with deals, and does nothing twice', { skip }, a
     t.equal(await count(what), 2, what)
   t.equal(await count('dealgate_network.deals'), 2, 'each upload has one deal')
   t.equal(await count('dealgate_payment.locks WHERE is_open = 0'), 2)
-  t.same(await book.sums(), { balances: 0n, entries: 0n })
+  t.same(await registry.sums(), { balances: 0n, entries: 0n })
 })

@@ -11,7 +11,7 @@ import {
   type RunningPlatform,
   startPlatform,
 } from '../../../src/services/platform/platform.js'
-import { openUserBook } from '../../../src/services/platform/user-book.js'
+import { openUserRegistry } from '../../../src/services/platform/user-registry.js'
 import type { SignIn } from '../../../src/services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
@@ -88,9 +88,9 @@ async function sceneOf(
     },
     async addUser(email) {
       const password = newPassword()
-      const book = await openUserBook(folder, options.database)
-      await book.add(email, password)
-      await book.close()
+      const registry = await openUserRegistry(folder, options.database)
+      await registry.add(email, password)
+      await registry.close()
       return (await call('POST', '/auth/login', { body: { email, password } })).json.auth_token
     },
     async restart(changed = {}) {

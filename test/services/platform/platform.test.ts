@@ -7,7 +7,7 @@ import { type Services, startServices, startServicesInWorker } from '../../../sr
 import { platformLimits } from '../../../src/services/platform/limits.js'
 import { routes } from '../../../src/services/platform/routes.js'
 import { Uploads } from '../../../src/services/platform/uploads.js'
-import { openUserBook } from '../../../src/services/platform/user-book.js'
+import { openUserRegistry } from '../../../src/services/platform/user-registry.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Client } from '../gateway/client.js'
 import { type Call, send, startScene } from './platform-client.js'
@@ -146,9 +146,9 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   t.match(json.data, { access_key: accessKey, secret_key: secretKey }, 'the first user has the first account')
 
   const stranger = { email: 'stranger@example.com', password: 'a password of theirs' }
-  const book = await openUserBook(data)
-  await book.add(stranger.email, stranger.password)
-  await book.close()
+  const registry = await openUserRegistry(data)
+  await registry.add(stranger.email, stranger.password)
+  await registry.close()
   const theirs = await tokenOf(services, stranger)
   const [one, other] = await Promise.all([keyPair(services, theirs), keyPair(services, theirs)])
   t.same(one.json, other.json, 'another user has one account of its own')

@@ -7,7 +7,7 @@ import type { ClientAddress } from '../../../src/services/http/server.js'
 import { silentLog } from '../../../src/services/log.js'
 import { platformSchema } from '../../../src/services/platform/store.js'
 import { SignInAttempts } from '../../../src/services/platform/tokens.js'
-import { hasUsers, openUserBook } from '../../../src/services/platform/user-book.js'
+import { hasUsers, openUserRegistry } from '../../../src/services/platform/user-registry.js'
 import { makeFirstUser, type SignIn } from '../../../src/services/platform/users.js'
 import { openPostgres } from '../../../src/services/store/postgres.js'
 import { openSqlite } from '../../../src/services/store/sqlite.js'
@@ -18,13 +18,13 @@ import { bytesBelow, type Scene, startScene } from './platform-client.js'
 t.test('users beside a running platform', async (t) => {
   const { folder, database, call, made, signIn } = await startScene(t)
   t.equal(hasUsers(folder), database === undefined)
-  const book = await openUserBook(folder, database)
-  t.teardown(() => book.close())
+  const registry = await openUserRegistry(folder, database)
+  t.teardown(() => registry.close())
   const password = 'a password of theirs'
-  t.match(await book.add(' Client@example.com ', password), { id: 2, email: 'client@example.com' })
-  await t.rejects(book.add('client@EXAMPLE.com', password), /has a user client@EXAMPLE.com already/)
-  await t.rejects(book.add('client', password), RangeError)
-  await t.rejects(book.add('other@example.com', 'short'), /8 to 1024/)
+  t.match(await registry.add(' Client@example.com ', password), { id: 2, email: 'client@example.com' })
+  await t.rejects(registry.add('client@EXAMPLE.com', password), /has a user client@EXAMPLE.com already/)
+  await t.rejects(registry.add('client', password), RangeError)
+  await t.rejects(registry.add('other@example.com', 'short'), /8 to 1024/)
   const enter = async (email: string, word: string) => call('POST', '/auth/login', { body: { email, password: word } })
   const token = (await enter('client@example.com', password)).json.auth_token
   const key = await call('POST', '/user/api_keys/jwt', { token, body: { key_name: 'first' } })
@@ -32,17 +32,17 @@ t.test('users beside a running platform', async (t) => {
   const works = async (bearer: string) => (await call('GET', '/tasks', { token: bearer })).status === 200
   t.ok((await works(token)) && (await works(jwt)))
 
-  await book.setPassword('CLIENT@example.com', 'another password')
+  await registry.setPassword('CLIENT@example.com', 'another password')
   t.notOk(await works(token), 'the sign-in ends with the password')
   t.ok(await works(jwt), 'an API key does not')
   t.equal((await enter('client@example.com', password)).status, 401)
   const again = (await enter('client@example.com', 'another password')).json.auth_token
   t.ok(await works(again))
-  await t.rejects(book.setPassword('unknown@example.com', password), /no user unknown@example.com/)
+  await t.rejects(registry.setPassword('unknown@example.com', password), /no user unknown@example.com/)
 
   const { email = '' } = made ?? {}
   const owner = await signIn()
-  await book.setPassword(email, 'a password of the owner')
+  await registry.setPassword(email, 'a password of the owner')
   t.notOk(await works(owner), 'the first user too')
   t.equal((await enter(email, 'a password of the owner')).status, 200)
 
@@ -63,10 +63,10 @@ t.test('users beside a running platform', async (t) => {
   t.match(await call('POST', '/user/api_keys/jwt', { body: { apikey, access_token } }), { status: 401 })
 
   for (const key_name of ['one', 'two']) await call('POST', '/user/api_keys/jwt', { token: again, body: { key_name } })
-  await t.rejects(book.revokeApiKeys('client@example.com', apikey), /no API key/)
-  t.equal((await book.apiKeys('client@example.com')).length, 2)
-  t.equal((await book.revokeApiKeys('client@example.com')).length, 2)
-  t.same(await book.apiKeys('client@example.com'), [])
+  await t.rejects(registry.revokeApiKeys('client@example.com', apikey), /no API key/)
+  t.equal((await registry.apiKeys('client@example.com')).length, 2)
+  t.equal((await registry.revokeApiKeys('client@example.com')).length, 2)
+  t.same(await registry.apiKeys('client@example.com'), [])
 })
 
 t.test('the first start makes a user, once, and keeps no password', async (t) => {
@@ -87,11 +87,11 @@ t.test('no other user comes before the first one', async (t) => {
   mkdirSync(join(folder, 'platform'))
   const db = openSqlite(join(folder, 'platform', 'platform.db'), platformSchema)
   t.teardown(() => db.close())
-  const book = await openUserBook(folder)
-  t.teardown(() => book.close())
-  await t.rejects(book.add('client@example.com', 'a password'), /^The task platform has no user yet/)
+  const registry = await openUserRegistry(folder)
+  t.teardown(() => registry.close())
+  await t.rejects(registry.add('client@example.com', 'a password'), /^The task platform has no user yet/)
   t.match(await makeFirstUser(db, 0), { email: 'owner@localhost' })
-  t.match(await book.add(' Client@example.com ', 'a password'), { id: 2, email: 'client@example.com' })
+  t.match(await registry.add(' Client@example.com ', 'a password'), { id: 2, email: 'client@example.com' })
 })
 
 t.test('a sign-in gives a JWT of a day', async (t) => {

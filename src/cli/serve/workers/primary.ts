@@ -129,8 +129,8 @@ function gatewayOfWorkers(config: Config): Omit<GatewayInUse, 'account'> & Parti
   const platform = {
     url: urlOf(platformHost, platformPort),
     async makeFirstUser() {
-      const { openUserBook } = await import('../../../services/platform/user-book.js')
-      const users = await openUserBook(servicesFolder(config), database)
+      const { openUserRegistry } = await import('../../../services/platform/user-registry.js')
+      const users = await openUserRegistry(servicesFolder(config), database)
       return users.makeFirstUser().finally(() => users.close())
     },
   }

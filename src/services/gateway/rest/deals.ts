@@ -56,13 +56,13 @@ export const dealOfBucket = dealEndpoint({
  * of have been removed since.
  */
 async function isRepeated({ context, account }: SignedExchange, token: string | undefined): Promise<boolean> {
-  return token !== undefined && (await context.desk.progress(account.id, token)) !== undefined
+  return token !== undefined && (await context.dealService.progress(account.id, token)) !== undefined
 }
 
 async function make(exchange: SignedExchange, ask: Omit<DealAsk, 'terms' | 'account'>): Promise<Outcome | undefined> {
   const terms = await readBody(exchange)
   if (terms === undefined) return undefined
-  const deal = await exchange.context.desk.make({ ...ask, terms, account: exchange.account.id })
+  const deal = await exchange.context.dealService.make({ ...ask, terms, account: exchange.account.id })
   return { data: recordOf(deal), message: 'The deal has been made.' }
 }
 
@@ -162,8 +162,9 @@ export const dealProgress = dealEndpoint({
   nothing: () => null,
   async run({ context, account }, rest) {
     const token = decode(rest).toString()
-    const { desk, offlineDesk } = context
-    const progress = (await desk.progress(account.id, token)) ?? (await offlineDesk?.progress(account.id, token))
+    const { dealService, offlineDealService } = context
+    const progress =
+      (await dealService.progress(account.id, token)) ?? (await offlineDealService?.progress(account.id, token))
     if (progress === undefined) throw new GatewayError('UnknownToken')
     const { phase, bytesDone, bytesTotal, filesDone, filesTotal } = progress
     const data: Document<typeof documents.dealProgress> = { phase, bytesDone, bytesTotal, filesDone, filesTotal }

@@ -1,6 +1,6 @@
 import { JSON_TYPE, replyJson } from '../../http/reply.js'
 import type { GatewayContext } from '../context.js'
-import type { OfflineDesk } from '../deals/offline/offline-desk.js'
+import type { OfflineDealService } from '../deals/offline/offline-deal-service.js'
 import type { OfflineCar, OfflineTask } from '../deals/offline/offline-tasks.js'
 import { readForm } from '../deals/offline/task-form.js'
 import { GatewayError } from '../errors.js'
@@ -14,7 +14,7 @@ const PAGE = 500
 
 /** POST offlinedeals/<bucket>: packs the bucket and posts a task that has its CARs stored. */
 export function makeTask(exchange: GatewayExchange, rest: string): Promise<void> | void {
-  return exchange.context.offlineDesk === undefined ? notHere(exchange) : packAndPost(exchange, rest)
+  return exchange.context.offlineDealService === undefined ? notHere(exchange) : packAndPost(exchange, rest)
 }
 
 function notHere(exchange: GatewayExchange): void {
@@ -34,17 +34,17 @@ const packAndPost = dealEndpoint({
   }),
   async run(exchange, rest) {
     const { context, account } = exchange
-    const desk = deskOf(exchange)
+    const service = offlineServiceOf(exchange)
     const bucketName = decode(rest).toString()
     const token = readToken(exchange)
-    const isNew = token === undefined || !(await desk.isRepeated(account.id, token))
+    const isNew = token === undefined || !(await service.isRepeated(account.id, token))
     if (isNew) await mustOwnBucket(context, account, bucketName)
     const members = await TextMembers.read(exchange)
     const form = readForm((name) => members.get(name))
     const prefix = Buffer.from(members.get('Prefix'))
     if (prefix.length > MAX_KEY_BYTES) throw new GatewayError('KeyTooLong')
     const maxPieceBytes = readBytes(members, 'Max_Piece_Bytes')
-    return made(await desk.make({ account: account.id, bucketName, prefix, form, token, maxPieceBytes }))
+    return made(await service.make({ account: account.id, bucketName, prefix, form, token, maxPieceBytes }))
   },
 })
 
@@ -67,22 +67,22 @@ export const showTask = dealEndpoint({
   nothing: () => null,
   async run(exchange, rest) {
     const { context, account, target } = exchange
-    const desk = deskOf(exchange)
+    const service = offlineServiceOf(exchange)
     const bucketName = decode(rest).toString()
     await mustOwnBucket(context, account, bucketName)
-    const task = await desk.show(account.id, (target.parameters.get('uuid') ?? '').toLowerCase())
+    const task = await service.show(account.id, (target.parameters.get('uuid') ?? '').toLowerCase())
     if (task?.bucketName !== bucketName) throw new GatewayError('NoSuchTask')
-    await sendParts(exchange, [...JSON_TYPE], write(context, desk, task))
+    await sendParts(exchange, [...JSON_TYPE], write(context, service, task))
     return undefined
   },
 })
 
 /** Streams page by page, so that memory does not grow with the number of objects. */
-async function* write(context: GatewayContext, desk: OfflineDesk, task: OfflineTask): AsyncGenerator<string> {
+async function* write(context: GatewayContext, service: OfflineDealService, task: OfflineTask): AsyncGenerator<string> {
   const { uuid, taskStatus } = task
   yield `{"data":{"uuid":${JSON.stringify(uuid)},"task_status":${JSON.stringify(taskStatus ?? '')},"deals":[`
   for (const [n, car] of (await context.db.read.offlineTasks.cars(task.id)).entries()) {
-    yield `${n === 0 ? '' : ','}${JSON.stringify(await dealOf(context, desk, car)).slice(0, -1)},"objects":[`
+    yield `${n === 0 ? '' : ','}${JSON.stringify(await dealOf(context, service, car)).slice(0, -1)},"objects":[`
     yield* keysOf(context, car)
     yield ']}'
   }
@@ -97,7 +97,7 @@ async function* keysOf({ db }: GatewayContext, { deal }: OfflineCar): AsyncGener
   }
 }
 
-async function dealOf(context: GatewayContext, desk: OfflineDesk, car: OfflineCar): Promise<object> {
+async function dealOf(context: GatewayContext, service: OfflineDealService, car: OfflineCar): Promise<object> {
   const { record } = await context.db.read.deals.mustFind(car.deal)
   return {
     deal_id: car.platformDeal,
@@ -105,7 +105,7 @@ async function dealOf(context: GatewayContext, desk: OfflineDesk, car: OfflineCa
     status: car.status ?? 'Created',
     note: car.note ?? '',
     miner_fid: record?.terms.minerId ?? car.minerId,
-    file_source_url: desk.urlOf(car),
+    file_source_url: service.urlOf(car),
     payload_cid: car.dataCid,
     piece_cid: car.pieceCid,
     piece_size: car.pieceSize,
@@ -115,7 +115,7 @@ async function dealOf(context: GatewayContext, desk: OfflineDesk, car: OfflineCa
   }
 }
 
-function deskOf({ context }: SignedExchange): OfflineDesk {
-  if (context.offlineDesk === undefined) throw new GatewayError('NotFound')
-  return context.offlineDesk
+function offlineServiceOf({ context }: SignedExchange): OfflineDealService {
+  if (context.offlineDealService === undefined) throw new GatewayError('NotFound')
+  return context.offlineDealService
 }

@@ -131,7 +131,7 @@ function readable(raw: string): string {
  */
 export async function sendCar(exchange: GatewayExchange, secret: string): Promise<void> {
   const { context } = exchange
-  const given = await context.offlineDesk?.give(secret)
+  const given = await context.offlineDealService?.give(secret)
   if (given === undefined) throw new GatewayError('NotFound')
   const { task, car } = given
   const file = await context.carFiles.open(task.uuid, car.deal).catch((error) => {

@@ -10,7 +10,7 @@ interface OrderedUpload {
   order: WriteOrder | undefined
 }
 
-interface Lane {
+interface CallerOrders {
   readonly uploads: Map<string, OrderedUpload>
   /**
    * Orders that arrived before the head of their upload, which comes on another connection. Made when the first does:
@@ -77,7 +77,7 @@ export interface LateTables {
  */
 export class LateOrders {
   readonly #db: Database<LateTables>
-  readonly #lanes = new Map<number, Lane>()
+  readonly #callers = new Map<number, CallerOrders>()
 
   constructor(db: Database<LateTables>) {
     this.#db = db
@@ -88,11 +88,11 @@ export class LateOrders {
    * @param caller id of the account; 0 for anonymous callers
    */
   open(caller: number, writeId: string, bucket: number, key: Buffer): LateOrder {
-    const lane = this.#lane(caller)
-    const { uploads } = lane
+    const own = this.#ofCaller(caller)
+    const { uploads } = own
     const upload: OrderedUpload = { bucket, key, order: undefined }
-    const reported = lane.early?.get(writeId)
-    lane.early?.delete(writeId)
+    const reported = own.early?.get(writeId)
+    own.early?.delete(writeId)
     if (reported !== undefined && isSame(reported, upload)) upload.order = reported.order
     uploads.set(writeId, upload)
     return {
@@ -104,8 +104,9 @@ export class LateOrders {
       },
       close: () => {
         if (uploads.get(writeId) === upload) uploads.delete(writeId)
-        // A later upload may have opened another lane since.
-        if (uploads.size + (lane.early?.size ?? 0) === 0 && this.#lanes.get(caller) === lane) this.#lanes.delete(caller)
+        // A later upload may have opened another entry since.
+        if (uploads.size + (own.early?.size ?? 0) === 0 && this.#callers.get(caller) === own)
+          this.#callers.delete(caller)
       },
     }
   }
@@ -114,7 +115,7 @@ export class LateOrders {
   async give(caller: number, bucket: number, key: Buffer, order: WriteOrder): Promise<void> {
     const reported = { bucket, key, order }
     if (this.#db.shared && !isText(order.expected ?? '')) throw new GatewayError('InvalidArguments')
-    const upload = this.#lanes.get(caller)?.uploads.get(order.writeId)
+    const upload = this.#callers.get(caller)?.uploads.get(order.writeId)
     if (upload !== undefined) {
       if (!isSame(upload, reported)) throw new GatewayError('WriteIdReused')
       upload.order = order
@@ -127,15 +128,15 @@ export class LateOrders {
       await this.#db.transaction(keep, { locks: [] })
       return
     }
-    const lane = this.#lane(caller)
-    lane.early ??= new LRUCache({ max: MAX_EARLY })
-    lane.early.set(order.writeId, reported)
+    const own = this.#ofCaller(caller)
+    own.early ??= new LRUCache({ max: MAX_EARLY })
+    own.early.set(order.writeId, reported)
   }
 
-  #lane(caller: number): Lane {
-    const lane = this.#lanes.get(caller) ?? { uploads: new Map() }
-    this.#lanes.set(caller, lane)
-    return lane
+  #ofCaller(caller: number): CallerOrders {
+    const own = this.#callers.get(caller) ?? { uploads: new Map() }
+    this.#callers.set(caller, own)
+    return own
   }
 }
 

@@ -119,10 +119,10 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
     this.#options = options
     this.#cars = cars
     this.#expiry = new Expiry((epoch, most) => this.#drop(epoch, most), epochs, this.log)
-    const { book, lifetime, packer } = this
+    const { registry, lifetime, packer } = this
     const proposer = new Proposer(db, epochs, wallets)
     this.#maker = new DealMaker({ db, proposer, cars, packer })
-    this.offline = new EmbeddedOfflineDeals({ db, proposer, cars, book, epochs, lifetime, commit: options.commit })
+    this.offline = new EmbeddedOfflineDeals({ db, proposer, cars, registry, epochs, lifetime, commit: options.commit })
     this.control = createControl(db, cars, epochs, this.#expiry)
   }
 
@@ -203,7 +203,7 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
 
   protected async end(): Promise<void> {
     this.lifetime.end()
-    await this.book.idle()
+    await this.registry.idle()
     await this.offline.idle()
     await this.#expiry.stop()
     await this.#cars.close()

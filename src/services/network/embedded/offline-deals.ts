@@ -12,7 +12,7 @@ import {
   type ProposalRequest,
 } from '../network.js'
 import { wholeCar } from '../pack/car/car-reader.js'
-import { type DealBook, untilKnown } from '../proposal.js'
+import { type DealRegistry, untilKnown } from '../proposal.js'
 import type { Cars, LooseCarTable } from './cars.js'
 import { applyFaults, type FaultTable } from './control.js'
 import type { Proposer } from './deal-maker.js'
@@ -32,7 +32,7 @@ interface OfflineTables {
 
 interface OfflineDealsDeps {
   readonly db: Database<OfflineTables>
-  readonly book: DealBook
+  readonly registry: DealRegistry
   readonly proposer: Proposer
   readonly cars: Cars
   readonly epochs: EpochClock
@@ -50,10 +50,10 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async propose(request: ProposalRequest): Promise<MadeDeal> {
-    const { book, lifetime } = this.#deps
+    const { registry, lifetime } = this.#deps
     lifetime.check()
     const signal = lifetime.until(request.signal)
-    return book.deal(request.reference, () => this.#propose(request, signal), signal)
+    return registry.deal(request.reference, () => this.#propose(request, signal), signal)
   }
 
   async waitingFor(minerId: string, pieceCid: string): Promise<MadeDeal[]> {
@@ -63,9 +63,9 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async knows(minerId: string, dealCid: string): Promise<boolean> {
-    const { lifetime, book } = this.#deps
+    const { lifetime, registry } = this.#deps
     lifetime.check()
-    return (await book.findByCid(dealCid))?.terms.minerId === minerId
+    return (await registry.findByCid(dealCid))?.terms.minerId === minerId
   }
 
   async inspect(file: string, signal?: AbortSignal): Promise<PackedCar> {
@@ -77,11 +77,11 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async import(dealCid: string, car: PackedCar, signal?: AbortSignal): Promise<number> {
-    const { lifetime, book } = this.#deps
+    const { lifetime, registry } = this.#deps
     lifetime.check()
     const until = lifetime.until(signal)
     const imported = async (): Promise<DealRecord | undefined> => {
-      const record = await book.record(dealCid)
+      const record = await registry.record(dealCid)
       return record.waiting ? undefined : record
     }
     return (await this.#imports.run(dealCid, imported, () => this.#import(dealCid, car, until), until)).activeEpoch
@@ -111,8 +111,8 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
   }
 
   async #import(dealCid: string, car: PackedCar, signal: AbortSignal): Promise<DealRecord> {
-    const { db, book, proposer, cars } = this.#deps
-    const { pieceCid, carSize, startEpoch, terms } = await book.record(dealCid)
+    const { db, registry, proposer, cars } = this.#deps
+    const { pieceCid, carSize, startEpoch, terms } = await registry.record(dealCid)
     const { minerId } = terms
     /** The epochs of a deal that the provider imports now. */
     const scheduled = async (tables: OfflineTables) => {
@@ -138,7 +138,7 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
         await tables.looseCars.settle(custody)
       }
       await untilKnown(() => db.transaction(receive), signal)
-      kept = await untilKnown(() => book.record(dealCid), signal)
+      kept = await untilKnown(() => registry.record(dealCid), signal)
       return kept
     } finally {
       if (kept?.custody !== custody) cars.discard(custody)

@@ -141,7 +141,7 @@ class KuboNetwork extends DealNetwork implements Network {
   protected async end(): Promise<void> {
     const swept = this.#expiry.stop()
     this.lifetime.end()
-    await this.book.idle()
+    await this.registry.idle()
     await swept
     await this.#greeting
     await this.#client.close()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Clock, rfc3339 } from '../../../src/services/clock.js'
-import { DealDesk } from '../../../src/services/gateway/deals/deal-desk.js'
+import { DealService } from '../../../src/services/gateway/deals/deal-service.js'
 import { Tasks } from '../../../src/services/gateway/deals/deals.js'
 import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
 import { Holds } from '../../../src/services/gateway/store/holds.js'
@@ -44,7 +44,7 @@ async function begin(t: Test) {
   const network = new ScriptedNetwork()
   const tasks = new Tasks()
   const holds = new Holds(late, {} as Bodies, run, silentLog)
-  const desk = new DealDesk({
+  const dealService = new DealService({
     ...{ db: late, run, network, log: silentLog, bodies: {} as Bodies, holds, clock, tasks },
     quirks: new Set(['empty-bucket-deals'] as const),
     limits: { reconcileMs: 20 } as never,
@@ -56,30 +56,30 @@ async function begin(t: Test) {
   })
   const ask = { account: bucket.owner, bucketName: 'bucket', key: Buffer.alloc(0), terms, token: 'token' }
   const isHeld = () => db.transaction(async ({ buckets }) => (await buckets.lock('bucket', false))?.held === 1)
-  return { db, desk, network, lost, bucket, ask, isHeld }
+  return { db, dealService, network, lost, bucket, ask, isHeld }
 }
 
 t.test('a deal whose commit has an unknown outcome is given up', async (t) => {
-  const { db, desk, network, lost, ask, isHeld } = await begin(t)
+  const { db, dealService, network, lost, ask, isHeld } = await begin(t)
   for (const token of ['token', undefined]) {
     lost.answers = 1
-    await t.rejects(desk.make({ ...ask, token }), UnknownCommitError)
+    await t.rejects(dealService.make({ ...ask, token }), UnknownCommitError)
     await until('its row is gone', async () => (await db.read.deals.pending()).length === 0)
     await until('it holds nothing', async () => !(await isHeld()))
   }
-  t.match(await desk.make(ask), { record: { dealCid: 'deal-0' } }, 'its token is free')
+  t.match(await dealService.make(ask), { record: { dealCid: 'deal-0' } }, 'its token is free')
   t.equal(network.deals.size, 1)
   t.notOk(await isHeld())
 })
 
 t.test('a request has the deal that another process makes after it has given up the first', async (t) => {
-  const { db, desk, network, bucket, ask } = await begin(t)
+  const { db, dealService, network, bucket, ask } = await begin(t)
   const gate = new Gate()
   network.beforeDone = async () => {
     await gate.pass()
     throw new NetworkError('TermsRefused', 'It was given up before it was made.')
   }
-  const first = desk.make(ask)
+  const first = dealService.make(ask)
   await gate.reached()
   const given = (await db.read.deals.findByToken(ask.account, 'token'))?.id ?? 0
   const record = { dealCid: 'of the other', endEpoch: 2000 }
@@ -89,9 +89,9 @@ t.test('a request has the deal that another process makes after it has given up 
     const id = await deals.add(ask, { ...other, run: 'run_other' })
     await deals.complete(id, record as never)
   })
-  t.match(await desk.progress(ask.account, 'token'), { phase: 'Done' })
-  t.match(await desk.make(ask), { record }, 'another request does not wait for the first deal')
-  const reused = await desk.make({ ...ask, terms: { ...terms, price: '2' } }).catch((error) => error)
+  t.match(await dealService.progress(ask.account, 'token'), { phase: 'Done' })
+  t.match(await dealService.make(ask), { record }, 'another request does not wait for the first deal')
+  const reused = await dealService.make({ ...ask, terms: { ...terms, price: '2' } }).catch((error) => error)
   t.match(reused, { kind: 'TokenReused' })
   gate.open()
   t.match(await first, { record })

@@ -26,7 +26,7 @@ interface AccountStanding {
  * The accounts of a data folder, for a program beside the gateway: it may run or not, and follows every change at once.
  * Each change is one transaction. Methods throw RangeError with a message for the user.
  */
-export interface AccountBook {
+export interface AccountRegistry {
   all(): Promise<readonly (ListedAccount & AccountStanding)[]>
   /** @param pair default: a new one */
   add(name: string, pair?: KeyPair): Promise<Account>
@@ -51,18 +51,18 @@ export function hasAccounts(data: string): boolean {
  * @param database URL of the PostgreSQL database that the gateway uses instead of SQLite
  * @throws DataFolderError when a file or folder cannot be used
  */
-export async function openAccountBook(data: string, database?: string): Promise<AccountBook> {
+export async function openAccountRegistry(data: string, database?: string): Promise<AccountRegistry> {
   const folder = join(data, 'gateway')
   try {
     requireUsableVersion(data)
     makePrivateFolder(folder)
-    return bookOf(await openStore(indexSchema, { file: join(folder, INDEX_FILE), database }, silentLog))
+    return registryOf(await openStore(indexSchema, { file: join(folder, INDEX_FILE), database }, silentLog))
   } catch (error) {
     throw explained(folder, error)
   }
 }
 
-function bookOf(db: Database<GatewayTables>): AccountBook {
+function registryOf(db: Database<GatewayTables>): AccountRegistry {
   const clock = new Clock()
   const change = <T>(work: (tables: GatewayTables) => Promise<T>): Promise<T> =>
     db.transaction(work).catch((error: unknown) => {

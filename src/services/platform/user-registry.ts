@@ -21,7 +21,7 @@ const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/
  * The users of the task platform in a data folder, for a program beside the platform: it may run or not, and follows
  * every change at once. Each change is one transaction. Methods throw RangeError with a message for the user.
  */
-export interface UserBook {
+export interface UserRegistry {
   /** As of RunningPlatform. */
   makeFirstUser(): Promise<SignIn | undefined>
   add(email: string, password: string): Promise<User>
@@ -46,16 +46,16 @@ export function hasUsers(data: string): boolean {
  * @param database URL of the PostgreSQL database that the platform uses instead of SQLite
  * @throws DataFolderError when a file or folder cannot be used
  */
-export async function openUserBook(data: string, database?: string): Promise<UserBook> {
+export async function openUserRegistry(data: string, database?: string): Promise<UserRegistry> {
   const open = () => openStore({ ...platformSchema, exclusive: false }, { file: fileIn(data), database }, silentLog)
-  return bookOf(await (database === undefined ? openBeside(data, open) : open()))
+  return registryOf(await (database === undefined ? openBeside(data, open) : open()))
 }
 
 function fileIn(data: string): string {
   return join(data, 'platform', 'platform.db')
 }
 
-function bookOf(db: Database<PlatformTables>): UserBook {
+function registryOf(db: Database<PlatformTables>): UserRegistry {
   const { users, apiKeys } = db.read
   return {
     makeFirstUser: () => makeFirstUser(db, now()),

@@ -9,7 +9,7 @@ import { newGeneration } from '../store/objects.js'
 import { type DealMakerContext, dropDeal, type Leftovers, makeDeal, TokenInUse } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 
-type DealDeskContext = DealMakerContext & Pick<GatewayCore, 'tasks' | 'limits'>
+type DealServiceContext = DealMakerContext & Pick<GatewayCore, 'tasks' | 'limits'>
 
 export interface Progress {
   /**
@@ -43,8 +43,8 @@ interface Underway {
  * Accepts requests for deals and makes one deal per account and token, however often a request is repeated, also after
  * a crash.
  */
-export class DealDesk {
-  readonly #context: DealDeskContext
+export class DealService {
+  readonly #context: DealServiceContext
   /** By account and token, see `tokenOf`. */
   readonly #byToken = new Map<string, Underway>()
   /** Pending deals without a running task, by id. */
@@ -64,7 +64,7 @@ export class DealDesk {
     },
   }
 
-  constructor(context: DealDeskContext) {
+  constructor(context: DealServiceContext) {
     this.#context = context
   }
 

@@ -8,8 +8,8 @@ import { pages } from '../../../store/database.js'
 import { FIRST } from '../../accounts/accounts.js'
 import type { GatewayCore } from '../../core.js'
 import { GatewayError } from '../../errors.js'
-import { LISTING, POLL_MS, type Progress, publisher } from '../deal-desk.js'
 import { dropDeal, mustOwn, TokenInUse } from '../deal-maker.js'
+import { LISTING, POLL_MS, type Progress, publisher } from '../deal-service.js'
 import { followTask, proposeToWinner, type SendContext, sendTask } from './offline-task.js'
 import type { OfflineAsk, OfflineCar, OfflineTask } from './offline-tasks.js'
 import { packTask } from './pack-task.js'
@@ -35,7 +35,7 @@ interface Underway {
  * Accepts requests for offline deals and posts one task per account and token, however often a request is repeated,
  * also after a crash. Follows the tasks until their CARs are needed no more.
  */
-export class OfflineDesk {
+export class OfflineDealService {
   readonly #context: OfflineContext & SendContext
   readonly #underway = new Set<Underway>()
   readonly #slots = new Quota(SLOTS)
