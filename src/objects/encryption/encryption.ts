@@ -260,15 +260,11 @@ export class Encryption {
   async verifyKey(
     gateway: Pick<Gateway, 'download'>,
     { bucket, key }: ObjectName,
-    {
-      encrypted,
-      storedSize,
-      revision,
-      writeId,
-    }: Pick<StoredObject, 'encrypted' | 'storedSize' | 'revision' | 'writeId'>,
+    object: Pick<StoredObject, 'encrypted' | 'storedSize' | 'revision' | 'writeId'>,
     customer: CustomerKey | undefined,
     logger: Logging,
   ): Promise<boolean> {
+    const { encrypted, storedSize, revision, writeId } = object
     requireApplicable(encrypted, customer)
     if (!encrypted || !customer) return true
     sealedSpan({ size: storedSize ?? 0, encrypted }, undefined)
