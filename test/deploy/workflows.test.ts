@@ -8,7 +8,7 @@ const ACTIONLINT = '.ci/clients/bin/actionlint'
 t.test(
   'actionlint accepts the workflows',
   { skip: !existsSync(ACTIONLINT) && missing('actionlint is not built: .ci/install-clients needs Go') },
-  (t) => {
+  async (t) => {
     // Without its calls of other linters, which a machine may or may not have.
     const { status, stdout } = spawnSync(ACTIONLINT, ['-shellcheck=', '-pyflakes=', '-no-color'], { encoding: 'utf8' })
     t.same([status, stdout], [0, ''])

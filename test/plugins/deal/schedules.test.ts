@@ -86,9 +86,9 @@ class Backups {
   }
 
   records(): Promise<DealRecord[]> {
-    return Promise.all(
-      this.deals.made.map(({ record }) => this.proxy.host.state.records<DealRecord>('deals').get(record.dealCid ?? '')),
-    ).then((found) => found.filter((deal) => deal !== undefined))
+    return Promise.all(this.deals.made.map(({ record }) => this.parts.deals.get(record.dealCid ?? ''))).then((found) =>
+      found.filter((deal) => deal !== undefined),
+    )
   }
 
   get parts(): DealDeps {
