@@ -25,8 +25,8 @@ const SAME_SIGNAL_MS = 500
 
 /**
  * Has V8 make no object old from the start, in any thread. It does so where it has seen many of a kind grow old, and
- * then each context of a request keeps the request until the whole heap is collected. With `RunningExchanges`, which has
- * the same reason, it brings a GET and a HEAD to 0.9 of the CPU time.
+ * then each context of a request keeps the request until the whole heap is collected. With `RunningExchanges`, which
+ * has the same reason, it brings a GET and a HEAD to 0.9 of the CPU time.
  */
 export function makeObjectsYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring')
