@@ -107,7 +107,7 @@ function factsOf(deals: readonly DealRecord[], epochSeconds: number | undefined)
 const OURS = ['cid', 'deal-cid', 'deal-count', 'deal-provider', 'deal-status', 'deal-expiry']
 
 /** Updates the facts of the object, if it is still the one that the deal holds. */
-export async function tellObject(deps: DealDeps, context: Context, record: DealRecord): Promise<void> {
+export async function annotateObject(deps: DealDeps, context: Context, record: DealRecord): Promise<void> {
   const { bucket, key, revision } = record
   if (key === undefined || revision === undefined) return
   const deals = await deps.deals.ofVersion({ bucket, key, revision })
@@ -154,12 +154,12 @@ export async function askState(
  */
 export function steady(live: LiveState, before: LiveState | undefined, epochMs: number): LiveState {
   if (live.expires === undefined || before?.expires === undefined || live.endEpoch !== before.endEpoch) return live
-  const same = Math.abs(live.expires - before.expires) <= 2 * epochMs + SLACK_MS
+  const same = Math.abs(live.expires - before.expires) <= 2 * epochMs + MAX_ANSWER_MS
   return same ? { ...live, expires: before.expires } : live
 }
 
 /** Longest time that an answer is assumed to take, ms. */
-const SLACK_MS = 5000
+const MAX_ANSWER_MS = 5000
 
 function liveOf(reported: GatewayDealState, now: number, configured: number | undefined): LiveState {
   const { startEpoch, endEpoch, epoch } = reported

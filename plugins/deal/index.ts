@@ -1,5 +1,5 @@
 import { definePlugin } from 'dealgate'
-import { archiveClasses, Keeper } from './archive/keeper.js'
+import { archiveClasses, LocalCopyUpkeep } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
 import { configurationOf } from './configuration.js'
 import { DealDeps, dealGauges } from './deps.js'
@@ -53,7 +53,7 @@ export default definePlugin({
         objectStored: (event) => deps.waits.changed(event),
         async objectDeleted(event) {
           await deps.waits.changed(event)
-          // In a bucket without versions, the keeper forgets the plan for an object that is gone.
+          // In a bucket without versions, their upkeep forgets the plan for an object that is gone.
           const { bucket, key, revision } = event
           if (revision !== undefined) await deps.copies.forget({ bucket, key, revision })
         },
@@ -64,7 +64,7 @@ export default definePlugin({
       metadataActions: { [TERMS_METADATA]: OBJECT_DEAL },
       async start() {
         host.schedule(new Follower(deps).work)
-        host.schedule(new Keeper(deps).work)
+        host.schedule(new LocalCopyUpkeep(deps).work)
         host.schedule(new Scheduler(deps).work)
         host.schedule(new DeepArchive(deps).work)
       },

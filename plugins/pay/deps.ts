@@ -1,5 +1,5 @@
 import { IdentitySecrets, PaidService, type PluginHost, secretKeyHash } from 'dealgate'
-import { ServiceFacts, type Variant } from './facts.js'
+import { type Mode, ServiceFacts } from './facts.js'
 import type { PayOptions } from './options.js'
 import type { Wallets } from './sign-in.js'
 import { MadeUploads, type UploadAttempt } from './upload/made-uploads.js'
@@ -32,7 +32,7 @@ export class PayDeps extends PaidService<UploadAttempt> {
     this.made = new MadeUploads(host)
   }
 
-  variant(): Promise<Variant> {
-    return this.facts.variant()
+  mode(): Promise<Mode> {
+    return this.facts.mode()
   }
 }

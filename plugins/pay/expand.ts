@@ -127,7 +127,7 @@ export async function billOf(
   { name, wallet }: MadeUpload,
   hash: string,
 ) {
-  const named = (await deps.variant()) === 'open' ? wallet : undefined
+  const named = (await deps.mode()) === 'open' ? wallet : undefined
   const query = { 'file-name': name, 'wallet-address': named, 'order-by': 'pay_at' }
   const { items } = await pageOfBills(deps, context, request, query, { page_size: BILLS, page_number: 1 })
   return items.find(({ PayTxHash }) => PayTxHash === hash)

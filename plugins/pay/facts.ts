@@ -5,9 +5,9 @@ import type { PayOptions } from './options.js'
 import { apiPath, service } from './service.js'
 
 /** `signedIn`: variant A of the interface, with sign-in of wallets; `open`: variant B, without. */
-export type Variant = 'signedIn' | 'open'
+export type Mode = 'signedIn' | 'open'
 
-const VARIANTS = { a: 'signedIn', A: 'signedIn', b: 'open', B: 'open' } as const
+const MODES = { a: 'signedIn', A: 'signedIn', b: 'open', B: 'open' } as const
 
 /** How long an answer is used, ms. */
 const FRESH_MS = 60_000
@@ -35,9 +35,9 @@ export class ServiceFacts {
   }
 
   /** The two variants name their system parameters differently. */
-  async variant(): Promise<Variant> {
+  async mode(): Promise<Mode> {
     const { variant } = this.#deps.options
-    return VARIANTS[variant === 'auto' ? (await this.#params()).Variant : variant]
+    return MODES[variant === 'auto' ? (await this.#params()).Variant : variant]
   }
 
   /** Clients lock this many times the expected price. */

@@ -7,7 +7,7 @@ import {
   S3Error,
   TokenRefused,
 } from 'dealgate'
-import type { Variant } from './facts.js'
+import type { Mode } from './facts.js'
 import type { PayOptions } from './options.js'
 
 interface WalletSession {
@@ -44,7 +44,7 @@ interface SignInDeps {
   readonly options: Pick<PayOptions, 'wallet'>
   readonly host: Pick<PluginHost, 'now'>
   readonly wallets: Wallets
-  variant(): Promise<Variant>
+  mode(): Promise<Mode>
 }
 
 /**
@@ -59,7 +59,7 @@ export async function acting<T>(
   run: (wallet: Wallet) => Promise<T>,
 ): Promise<T> {
   const asked = named?.toLowerCase()
-  if ((await deps.variant()) === 'open') {
+  if ((await deps.mode()) === 'open') {
     if (!identity)
       throw new S3Error('AccessDenied', { message: 'This payment service has no tokens: sign the request.' })
     const address = asked ?? deps.options.wallet?.toLowerCase()

@@ -96,7 +96,7 @@ export async function startPlugins(
   times: LifeTimes = standard,
 ): Promise<StopPlugins> {
   const offered = Object.assign({}, ...plugins.map(({ offers }) => offers))
-  const begun: Begun[] = []
+  const begun: StartedPlugin[] = []
   const stop = async () => {
     for (let next = begun.pop(); next; next = begun.pop()) await stopPlugin(next, log, times.stopMs)
   }
@@ -113,7 +113,7 @@ export async function startPlugins(
   return stop
 }
 
-interface Begun {
+interface StartedPlugin {
   readonly plugin: Plugin
   readonly open: OpenHost
 }
@@ -124,7 +124,7 @@ async function start(plugin: MadePlugin, { host }: OpenHost): Promise<void> {
 }
 
 /** Ends the periodic work of a plugin, then stops it. */
-async function stopPlugin({ plugin, open }: Begun, log: Logger, stopMs: number): Promise<void> {
+async function stopPlugin({ plugin, open }: StartedPlugin, log: Logger, stopMs: number): Promise<void> {
   const ending = async (what: string, end: () => Promise<void> | undefined) => {
     try {
       await withinDeadline((async () => end())(), stopMs)

@@ -87,8 +87,8 @@ function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
   })
 }
 
-/** Largest number of resources per page. Each is read, to determine its size and ETag. */
-const PAGE = 100
+/** Most resources on a page. Each is read, to determine its size and ETag. */
+const MAX_PAGE = 100
 const MAX_CONCURRENCY = 4
 
 /** Largest number of names that a listing sorts in memory; more are refused. */
@@ -103,7 +103,7 @@ export async function listResources(
 ): Promise<StorePage> {
   const names = await namesOf(all, query, context)
   const wanted = [...names.keys()].filter((name) => comesAfter(name, query)).sort(compareUtf8)
-  const page = wanted.slice(0, Math.min(query.limit, PAGE))
+  const page = wanted.slice(0, Math.min(query.limit, MAX_PAGE))
   const entries: (StoreEntry | undefined)[] = []
   await pMap(
     [...page.entries()],

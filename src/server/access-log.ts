@@ -104,7 +104,7 @@ export function logFailure(log: Logger, entry: AccessEntry): void {
   // 501 answers a client's request for a feature that is not implemented: not a failure of the server.
   if (entry.status < 500 || entry.status === 501) return
   const { requestId, plugin, operation, error: code, cause: err } = entry
-  if (err instanceof ReportedAlready) err.tell(log, { requestId })
+  if (err instanceof ReportedAlready) err.report(log, { requestId })
   else log.error({ requestId, plugin, operation, code, err }, 'request failed')
 }
 

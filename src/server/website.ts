@@ -18,7 +18,7 @@ import {
   type Redirect,
   redirectByRule,
   redirectOfAll,
-  type Visited,
+  type WebHost,
   type WebsiteConfiguration,
 } from '../s3/bucket/website.js'
 import { REDIRECT } from '../s3/object/attributes.js'
@@ -38,7 +38,7 @@ const PASSED = /^(?:range|if-.*|referer|user-agent|origin)$/
 const CONDITIONS = /^(?:range|if-.*)$/
 
 /** What answers one visitor. */
-interface Visit extends Visited {
+interface WebRequest extends WebHost {
   readonly id: string
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
@@ -89,12 +89,12 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
       if (method !== 'GET' && method !== 'HEAD') throw new S3Error('MethodNotAllowed')
       const target = incoming.url ?? '/'
       const key = keyOf(target)
-      const place = { id, incoming, outgoing, method, bucket, key, target, secure, host } as const
-      seen = lookAt(place, key, remote)
+      const request = { id, incoming, outgoing, method, bucket, key, target, secure, host } as const
+      seen = lookAt(request, key, remote)
       admission = admitClient(deps.traffic, seen.head, incoming) // SlowDown
       const website = await deps.settings.get(bucket, 'website')
       if (!website) throw new S3Error('NoSuchWebsiteConfiguration', { fields: { BucketName: bucket } })
-      ;({ seen, reply, failure } = await answer({ ...place, website }, remote))
+      ;({ seen, reply, failure } = await answer({ ...request, website }, remote))
     } catch (thrown) {
       failure = toS3Error(thrown)
       reply = page(failure, id)
@@ -118,14 +118,14 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     deps.bucketLogs?.ended(entry, facts)
   }
 
-  async function answer(visit: Visit, remote: string): Promise<{ seen: Seen; reply: Reply; failure?: S3Error }> {
-    const { website, key, target, id } = visit
+  async function answer(request: WebRequest, remote: string): Promise<{ seen: Seen; reply: Reply; failure?: S3Error }> {
+    const { website, key, target, id } = request
     const { index } = website
     const asked = key === '' || key.endsWith('/') ? `${key}${index ?? ''}` : key
-    const seen = lookAt(visit, asked, remote)
-    const first = redirectOfAll(website, target, visit) ?? redirectByRule(website, key, undefined, visit)
+    const seen = lookAt(request, asked, remote)
+    const first = redirectOfAll(website, target, request) ?? redirectByRule(website, key, undefined, request)
     if (first) return { seen, reply: redirect(first) }
-    await read(seen, visit)
+    await read(seen, request)
     const { reply, failure } = seen
     if (reply) {
       const elsewhere = reply.headers[REDIRECT]
@@ -135,26 +135,26 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     }
     const error = failure ?? new S3Error('InternalError')
     if (asked === key && index !== undefined && (error.code === 'NoSuchKey' || error.code === 'AccessDenied')) {
-      const folder = lookAt({ ...visit, method: 'HEAD' }, `${key}/${index}`, remote)
-      await read(folder, visit)
+      const folder = lookAt({ ...request, method: 'HEAD' }, `${key}/${index}`, remote)
+      await read(folder, request)
       if (folder.reply) return { seen, reply: redirect({ status: 302, location: folderOf(target) }) }
     }
-    const byRule = redirectByRule(website, key, error.status, visit)
+    const byRule = redirectByRule(website, key, error.status, request)
     if (byRule) return { seen, reply: redirect(byRule), failure: error }
-    return { seen, reply: (await errorDocument(visit, error, remote)) ?? page(error, id), failure: error }
+    return { seen, reply: (await errorDocument(request, error, remote)) ?? page(error, id), failure: error }
   }
 
   /** The object for errors of clients; undefined for none that everybody may read. */
-  async function errorDocument(visit: Visit, error: S3Error, remote: string): Promise<Reply | undefined> {
-    const { error: key } = visit.website
+  async function errorDocument(request: WebRequest, error: S3Error, remote: string): Promise<Reply | undefined> {
+    const { error: key } = request.website
     if (key === undefined || error.status < 400 || error.status >= 500) return undefined
-    const seen = lookAt(visit, key, remote, CONDITIONS)
-    await read(seen, visit)
+    const seen = lookAt(request, key, remote, CONDITIONS)
+    await read(seen, request)
     return seen.reply && { ...seen.reply, status: error.status }
   }
 
   function lookAt(
-    { id, method, bucket, host, secure, incoming }: Omit<Visit, 'website' | 'outgoing'>,
+    { id, method, bucket, host, secure, incoming }: Omit<WebRequest, 'website' | 'outgoing'>,
     key: string,
     remoteAddress: string,
     without?: RegExp,
@@ -173,7 +173,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
   }
 
   /** Reads as an unsigned request to the S3 endpoint does, by the same decision. */
-  async function read(seen: Seen, { incoming, outgoing }: Visit): Promise<void> {
+  async function read(seen: Seen, { incoming, outgoing }: WebRequest): Promise<void> {
     const { head, selected } = seen
     const operation: AnyOperation = selected.operation
     try {

@@ -12,7 +12,7 @@ import { kuboSchema } from './network/kubo/kubo-network.js'
 import { paymentSchema } from './payment/store.js'
 import { platformSchema } from './platform/store.js'
 import { type CopiedTable, type CopyProgress, copyTables } from './store/copy/copy.js'
-import { type CopiedService, type CopyLocation, openAlone, openFolder, openServer } from './store/copy/places.js'
+import { type CopiedService, type CopyLocation, openAlone, openFolder, openServer } from './store/copy/locations.js'
 import type { Connection } from './store/database.js'
 import type { Advise, Examined } from './store/examine.js'
 
@@ -25,7 +25,7 @@ const SERVICES: readonly CopiedService[] = [
 ]
 
 /**
- * Copies the tables of all services from one place to another, while no service uses either. Each is the data folder of
+ * Copies the tables of all services from one location to another, while no service uses either. Each is the data folder of
  * the services, or the URL of a PostgreSQL database. Throws RangeError, DatabaseUnavailableError, DataInUseError
  * and DataFolderError.
  */
@@ -34,9 +34,9 @@ export async function copyServices(
   to: string,
   onProgress: (progress: CopyProgress) => void,
 ): Promise<CopiedTable[]> {
-  const source = await openPlace(from, false)
+  const source = await openLocation(from, false)
   try {
-    const target = await openPlace(to, true)
+    const target = await openLocation(to, true)
     try {
       return await copyTables(source, target, SERVICES, onProgress)
     } finally {
@@ -107,15 +107,15 @@ export async function examineDatabases(
 }
 
 /** True for the URL of a PostgreSQL database; anything else is a folder. */
-function isDatabase(place: string): boolean {
-  return /^postgres(ql)?:\/\//.test(place)
+function isDatabase(location: string): boolean {
+  return /^postgres(ql)?:\/\//.test(location)
 }
 
-async function openPlace(place: string, create: boolean): Promise<CopyLocation> {
-  if (isDatabase(place)) return openServer(place, SERVICES, { create }, silentLog)
+async function openLocation(location: string, create: boolean): Promise<CopyLocation> {
+  if (isDatabase(location)) return openServer(location, SERVICES, { create }, silentLog)
   try {
-    return openFolder(place, { create })
+    return openFolder(location, { create })
   } catch (error) {
-    throw explained(place, error)
+    throw explained(location, error)
   }
 }

@@ -14,12 +14,12 @@ export interface Failures {
    * Counts a failure in each counter, unless one of `waits` must wait.
    * @returns the rest of the wait, ms, and the failures by now, in the order of the counters
    */
-  begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<Begun>
+  begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<BegunAttempt>
   /** Takes one failure back that turned out to be none, of each of `none`, and forgets all of `forgotten`. */
   end(none: readonly string[], forgotten: readonly string[]): Promise<void>
 }
 
-interface Begun {
+interface BegunAttempt {
   readonly waitMs: number
   readonly counts: readonly number[]
 }
@@ -33,7 +33,7 @@ export class OwnFailures implements Failures {
     this.#counts = new FailureCounts(now)
   }
 
-  async begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<Begun> {
+  async begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<BegunAttempt> {
     const waitMs = Math.max(0, ...waits.map((key) => this.#counts.waitOf(key)))
     return { waitMs, counts: waitMs > 0 ? [] : counters.map(({ key, free }) => this.#counts.count(key, free)) }
   }
@@ -57,7 +57,7 @@ export class SharedFailures implements Failures {
     this.#now = now
   }
 
-  begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<Begun> {
+  begin(counters: readonly FailureCounter[], waits: readonly string[]): Promise<BegunAttempt> {
     const now = this.#now()
     if (counters.length === 0) return this.#waitOf(waits, now)
     return this.#db.transaction(async ({ failures }) => {
@@ -70,7 +70,7 @@ export class SharedFailures implements Failures {
     })
   }
 
-  async #waitOf(waits: readonly string[], now: number): Promise<Begun> {
+  async #waitOf(waits: readonly string[], now: number): Promise<BegunAttempt> {
     const rows = await Promise.all(waits.map((key) => this.#db.read.failures.find(key, now)))
     return { waitMs: Math.max(0, ...rows.map((row) => (row?.until ?? 0) - now)), counts: [] }
   }

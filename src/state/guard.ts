@@ -126,7 +126,7 @@ export class Guard {
  * Interval at which a gateway that knows the store gets its id again, ms: it may have been restored from a backup or
  * replaced.
  */
-const TELL_MS = 5 * 60_000
+const REPORT_MS = 5 * 60_000
 
 /** Shortest pause after a failure, ms. */
 const RETRY_MS = 10_000
@@ -168,28 +168,28 @@ export class GatewayWitness {
   }
 
   /**
-   * Tells the gateway the store id and its mark. The gateway knows them once this resolves, with the highest mark that
+   * Reports the store id and its mark to the gateway. The gateway knows them once this resolves, with the highest mark that
    * was reported to it before. Throws S3Error ServiceUnavailable.
    */
-  async tell({ epoch: storeId, over = [], mark = 0 }: StoreIdentity): Promise<number> {
+  async report({ epoch: storeId, over = [], mark = 0 }: StoreIdentity): Promise<number> {
     // By this name, stores that others use do not count it among those of the gateway.
     const nameOf = (one: string) => (this.judgesNew ? one : `folder:${one}`)
     const before = await this.#asked(this.#gateway.keep(nameOf(storeId), over.map(nameOf), mark))
-    this.#reported = { storeId, until: performance.now() + TELL_MS }
+    this.#reported = { storeId, until: performance.now() + REPORT_MS }
     this.#answeredFor = storeId
     return before?.mark ?? 0
   }
 
   /**
-   * Like `tell`, in the background and periodically, so that nothing waits for a gateway that is down.
+   * Like `report`, in the background and periodically, so that nothing waits for a gateway that is down.
    * @param onMark gets the highest mark that was reported to the gateway before
    */
-  tellLater(identity: StoreIdentity, onMark: (mark: number) => Promise<void>): void {
+  reportLater(identity: StoreIdentity, onMark: (mark: number) => Promise<void>): void {
     const now = performance.now()
     if (this.#reported?.storeId === identity.epoch && now < this.#reported.until) return
     this.#reported = { storeId: identity.epoch, until: now + RETRY_MS }
     // `#asked` logs the failure, and a later call retries.
-    this.tell(identity)
+    this.report(identity)
       .then(onMark)
       .catch(() => {})
   }

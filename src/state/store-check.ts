@@ -126,10 +126,10 @@ export class StoreCheck {
     const { folder, gateway } = this.#options
     const isNew = folder.kept.epoch === undefined
     this.#accepted = identity.over && identity.epoch
-    const mark = isNew && gateway?.judgesNew ? await gateway.tell(identity) : 0
+    const mark = isNew && gateway?.judgesNew ? await gateway.report(identity) : 0
     await folder.setStore(identity)
     await this.#learn(identity.epoch, mark)
-    if (!isNew && gateway?.judgesNew) gateway.tellLater(identity, (mark) => this.#learn(identity.epoch, mark))
+    if (!isNew && gateway?.judgesNew) gateway.reportLater(identity, (mark) => this.#learn(identity.epoch, mark))
   }
 
   /** The folder remembers the mark that was reported to the gateway: the next look compares it with the store. */
@@ -143,7 +143,7 @@ export class StoreCheck {
     const { folder, gateway } = this.#options
     const { epoch: storeId, mark } = folder.kept
     if (gateway && storeId !== undefined)
-      await this.#learn(storeId, await gateway.tell({ epoch: storeId, ...(mark && { mark }) }))
+      await this.#learn(storeId, await gateway.report({ epoch: storeId, ...(mark && { mark }) }))
   }
 
   /**
@@ -173,7 +173,7 @@ export class StoreCheck {
     })
     if (!raised || raised.epoch !== folder.kept.epoch) return
     await folder.setStore(raised)
-    if (gateway) await withinDeadline(gateway.tell(raised), GATEWAY_MS).catch(() => {})
+    if (gateway) await withinDeadline(gateway.report(raised), GATEWAY_MS).catch(() => {})
   }
 }
 

@@ -36,8 +36,8 @@ t.test('a look that began before another adopted the store raises no alarm', asy
         return gatewayKnows && found === undefined
       },
       judgesNew: true,
-      tell: async () => 0,
-      tellLater: () => {},
+      report: async () => 0,
+      reportLater: () => {},
     } as never,
     log,
   })
@@ -62,8 +62,8 @@ t.test('the gateway is told the store of a data folder by a name of its own', as
     },
   }
   const identity = { epoch: 'new', over: ['old'], mark: 3 }
-  t.equal(await new GatewayWitness(gateway, log, false).tell(identity), 7)
-  t.equal(await new GatewayWitness(gateway, log, true).tell(identity), 7)
+  t.equal(await new GatewayWitness(gateway, log, false).report(identity), 7)
+  t.equal(await new GatewayWitness(gateway, log, true).report(identity), 7)
   t.same(told, [
     ['folder:new', ['folder:old'], 3],
     ['new', ['old'], 3],

@@ -135,7 +135,7 @@ async function keepHere(
   try {
     await restore(deps, object, { days: 0, tier: 'Standard', description: '' }, context)
   } catch (error) {
-    // The keeper of local copies was faster.
+    // The upkeep of local copies was faster.
     if (!(error instanceof S3Error) || error.code !== 'RestoreAlreadyInProgress') throw error
   }
 }

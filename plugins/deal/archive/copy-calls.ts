@@ -19,7 +19,7 @@ const EVICT_MS = 60 * 60_000
 const MAX_QUOTED = 500
 
 /** Outcome of a restore call; `late`: there is no answer yet. */
-interface AskedBack {
+interface RestoreAnswer {
   readonly outcome: 'here' | 'refused' | 'late'
   readonly message: string
 }
@@ -28,7 +28,7 @@ interface AskedBack {
 export async function askBack(
   { gateway }: CopyDeps,
   { bucket, key, revision, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
-): Promise<AskedBack> {
+): Promise<RestoreAnswer> {
   let answer: GatewayAnswer
   const asked = performance.now()
   const headers = {
@@ -59,7 +59,7 @@ export async function askBack(
 }
 
 /** Outcome of an eviction call; `unknown`: look at the object. */
-interface AskedToEvict {
+interface EvictAnswer {
   readonly outcome: 'gone' | 'refused' | 'unknown'
   readonly message: string
   /** The deal that was compared with the local copy, if the gateway names it. */
@@ -74,7 +74,7 @@ interface AskedToEvict {
 export async function askToEvict(
   { gateway }: CopyDeps,
   { bucket, key, signal, revision, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
-): Promise<AskedToEvict> {
+): Promise<EvictAnswer> {
   try {
     const answer = await gateway.call({
       method: 'POST',

@@ -26,7 +26,7 @@ const MAX_CONCURRENCY = 4
  * Manages the gateway's local copies: evicts those that may go, because a deal holds the object or because a restored
  * copy has expired, and cleans up after cancelled restores. Of the servers that share a state, one runs it at a time.
  */
-export class Keeper {
+export class LocalCopyUpkeep {
   readonly #deps: DealDeps
   readonly #giveUp: GiveUp
 

@@ -8,7 +8,7 @@ import { bringBack, expiryOf, RESTORE, type RestoreInput, type RestoreResult } f
 export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
   return {
     name: RESTORE,
-    // The keeper cleans up after a cancelled job.
+    // The upkeep of local copies cleans up after a cancelled job.
     run: (job) =>
       deps.events.ofJob(job, ['RestoreRequested', 'RestoreFailed'], () =>
         runPatiently(job, () => run(deps, job), {
@@ -51,7 +51,7 @@ async function run(deps: DealDeps, job: RunningJob<RestoreInput>): Promise<Resto
   else await deps.copies.set({ bucket, key, revision, due: until })
   job.report({ tasks: { total: 1, succeeded: 1, failed: 0 } })
   await deps.events.add(input, { ...ofJob(job, 'Restored'), event: 'Restored', until })
-  await tellCompleted(deps, job, object, until)
+  await publishCompleted(deps, job, object, until)
   return {
     ...{ Bucket: bucket, Key: key },
     ...(until !== null && { RestoreExpiryDate: new Date(until).toISOString() }),
@@ -101,7 +101,7 @@ export async function giveUp(
   await copies.forget({ bucket, key, revision })
 }
 
-async function tellCompleted(
+async function publishCompleted(
   { host }: DealDeps,
   { job, context }: RunningJob<RestoreInput>,
   object: StoredObject,

@@ -80,7 +80,7 @@ async function failureOf(deps: DealDeps, job: RunningJob<ObjectDealInput>, error
   // When the server stops, the job continues after the restart.
   if (!(thrown instanceof S3Error) || (job.signal.aborted && isPassing(thrown))) return thrown
   try {
-    await tellFailure(deps, job)
+    await annotateFailure(deps, job)
     return thrown
   } catch (err) {
     const later = patiently(job, err, now, UNREPORTED)
@@ -97,7 +97,7 @@ async function failureOf(deps: DealDeps, job: RunningJob<ObjectDealInput>, error
  * and is reported as if it had no class until its job is retried and makes the deal. The server
  * writes the record, because the writer of the object need not own the bucket.
  */
-async function tellFailure(deps: DealDeps, { job, input }: RunningJob<ObjectDealInput>): Promise<void> {
+async function annotateFailure(deps: DealDeps, { job, input }: RunningJob<ObjectDealInput>): Promise<void> {
   const { bucket, key, cause } = input
   const { own } = deps.host
   const object = await named(deps, own, job)

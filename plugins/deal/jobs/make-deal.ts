@@ -10,7 +10,7 @@ import { release, reserveFor } from './budget.js'
 import { subjectOf } from './budget-waits.js'
 import { candidates, refuseUnsettled, unrecorded } from './history.js'
 import type { DealInput } from './inputs.js'
-import { type DealResult, recordDeal, reportProgress, tell, watchProgress } from './record-deal.js'
+import { type DealResult, finishDeal, recordDeal, reportProgress, watchProgress } from './record-deal.js'
 
 /**
  * Makes the deal of a job, once or not at all: the attempt is recorded before the gateway is asked, and when the answer
@@ -24,7 +24,7 @@ export async function makeDeal(
 ): Promise<DealResult> {
   const client = new DealClient(job.context.gateway, job.log)
   const made = await madeBefore(deps, job.job)
-  if (made) return tell(deps, job, client, made)
+  if (made) return finishDeal(deps, job, client, made)
   await refuseUnsettled(deps, job, client)
   let attempt: Attempt
   try {

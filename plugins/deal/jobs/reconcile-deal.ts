@@ -7,7 +7,7 @@ import { release } from './budget.js'
 import { unclaimed } from './history.js'
 import type { DealInput } from './inputs.js'
 import { send } from './make-deal.js'
-import { type DealResult, recordDeal, tell } from './record-deal.js'
+import { type DealResult, finishDeal, recordDeal } from './record-deal.js'
 
 /**
  * Finds out what happened to the deal of a job when the answer was lost or the process died. Implements
@@ -23,7 +23,7 @@ export async function reconcileDeal(
   if (!attempt) return 'not-done'
   const client = new DealClient(job.context.gateway, job.log)
   const known = attempt.dealCid === undefined ? undefined : await deps.deals.get(attempt.dealCid)
-  if (known) return { done: await tell(deps, job, client, known) }
+  if (known) return { done: await finishDeal(deps, job, client, known) }
   const { dealTokens } = await job.context.gateway.features()
   return attempt.withToken && dealTokens
     ? askAgain(deps, job, client, attempt)

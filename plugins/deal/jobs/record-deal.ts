@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
 import { z } from 'zod'
 import type { DealClient, GatewayDeal } from '../deal-client.js'
-import { askState, dealDocument, documentOf, tellObject } from '../deal-document.js'
+import { annotateObject, askState, dealDocument, documentOf } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import type { Attempt } from '../records/attempts.js'
 import type { DealRecord } from '../records/deal-records.js'
@@ -54,7 +54,7 @@ export async function recordDeal(
   }
   job.note(`deal ${deal.dealCid}`)
   job.link('Deal', `/-/deal/v1/deals/${encodeURIComponent(deal.dealCid)}`)
-  return tell(deps, job, client, known ?? record)
+  return finishDeal(deps, job, client, known ?? record)
 }
 
 function expired({ dealCid }: GatewayDeal): S3Error {
@@ -67,7 +67,7 @@ function expired({ dealCid }: GatewayDeal): S3Error {
 /**
  * The result of a job whose deal is on record. The state of the deal and the object's metadata may be updated later.
  */
-export async function tell(
+export async function finishDeal(
   deps: DealDeps,
   job: RunningJob<DealInput>,
   client: DealClient,
@@ -79,7 +79,7 @@ export async function tell(
       const live = await askState(client, record.deal.dealCid, deps.host.now(), deps.options.epochSeconds, record.live)
       if (live) known = (await deps.deals.setLive(record.deal.dealCid, live)) ?? known
     }
-    await tellObject(deps, job.context, known)
+    await annotateObject(deps, job.context, known)
   } catch (err) {
     job.log.warn({ err, deal: record.deal.dealCid }, 'deal made; object metadata not yet updated')
   }

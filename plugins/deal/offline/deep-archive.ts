@@ -3,7 +3,7 @@ import { type PeriodicRun, type PeriodicWork, type Records, S3Error, type Stored
 import { askToVerify } from '../archive/copy-calls.js'
 import { configurationOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
-import { askState, tellObject } from '../deal-document.js'
+import { annotateObject, askState } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { OFFLINE_DEAL, type OfflineDealInput } from '../jobs/inputs.js'
 import { requireHealth } from '../known-providers.js'
@@ -158,7 +158,7 @@ export class DeepArchive {
     }
     await this.#deps.tasks.know(reported.deal_cid, record.jobId)
     await deals.remember(held)
-    await tellObject(this.#deps, host.own, held)
+    await annotateObject(this.#deps, host.own, held)
     await copies.set({ bucket, key, revision, due: now })
     await marks.replace(mark)
     host.log.info({ bucket, key, deal: reported.deal_cid }, 'an offline deal holds an object')

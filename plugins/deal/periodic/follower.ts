@@ -2,7 +2,7 @@ import { type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
 import pMap from 'p-map'
 import { configurationOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'
-import { askState, tellObject } from '../deal-document.js'
+import { annotateObject, askState } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { requireHealth } from '../known-providers.js'
 import { type DealRecord, idOf, isDoubted, isDue, isFinal, isVerified } from '../records/deal-records.js'
@@ -98,7 +98,7 @@ export class Follower {
     const over = isFinal(state)
     const changed = state !== before.live?.state || expires !== before.live?.expires
     const steps = [
-      async () => void ((changed || over) && (await tellObject(this.#deps, host.own, deal))),
+      async () => void ((changed || over) && (await annotateObject(this.#deps, host.own, deal))),
       async () => void (await verify(this.#deps, deal)),
       () => renew(this.#deps, deal),
       () => rescue(this.#deps, deal, (other) => verify(this.#deps, other)),

@@ -4,7 +4,7 @@ import type { DealDeps } from '../deps.js'
 /** Largest difference between the clocks of gateway and server, ms: the one that signatures allow. */
 const MAX_SKEW_MS = 15 * 60_000
 
-/** Most versions per query. */
+/** Versions per page. */
 const PAGE = 100
 
 interface NamedJob {

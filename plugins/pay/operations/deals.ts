@@ -80,8 +80,7 @@ async function withDeal(
     const { items } = await pageOfUploads(deps, context, request, query, { page_size: SEARCHED, page_number: 1 })
     return items.find((upload) => upload.OfflineDeals.some(is))?.SourceFileUploadId
   } catch (error) {
-    if (error instanceof S3Error && error.code === 'WalletNotLinked' && (await deps.variant()) === 'open')
-      return undefined
+    if (error instanceof S3Error && error.code === 'WalletNotLinked' && (await deps.mode()) === 'open') return undefined
     throw error
   }
 }

@@ -260,7 +260,7 @@ export function ofWallet(deps: PayDeps) {
 
 /** The wallet as which the caller acts, if it has one. */
 async function* ownWallet(deps: PayDeps, { caller }: Context) {
-  const isOpen = (await deps.variant()) === 'open'
+  const isOpen = (await deps.mode()) === 'open'
   const session = isOpen || !caller ? undefined : await deps.wallets.get(caller.identity)
   const wallet = isOpen ? deps.options.wallet?.toLowerCase() : session?.address
   if (wallet !== undefined) yield { WalletAddress: wallet }

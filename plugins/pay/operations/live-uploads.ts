@@ -24,7 +24,7 @@ export async function findLive(
   made: readonly Pick<MadeUpload, 'uploadId' | 'name' | 'wallet'>[],
 ): Promise<ReadonlyMap<number, ShownUpload>> {
   const found = new Map<number, ShownUpload>()
-  const isOpen = (await deps.variant()) === 'open'
+  const isOpen = (await deps.mode()) === 'open'
   const lists = new Map(
     made.map(({ name, wallet }) => {
       const named = isOpen ? wallet : undefined

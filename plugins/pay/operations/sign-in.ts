@@ -95,7 +95,7 @@ export function createWalletSession(deps: PayDeps) {
 }
 
 async function requireSignIn(deps: PayDeps): Promise<void> {
-  if ((await deps.variant()) === 'signedIn') return
+  if ((await deps.mode()) === 'signedIn') return
   throw new S3Error('FeatureNotInVariant', {
     message: 'Variant B of the storage payment API has no sign-in: calls name their wallet.',
   })

@@ -17,7 +17,7 @@ export function uploadFiles(deps: PayDeps): JobKind<FileInput, FileResult> {
     name: UPLOAD_FILE,
     async run(job) {
       const known = await deps.made.get(job.job.id)
-      if (known) return tell(job, known)
+      if (known) return finish(job, known)
       const { outcome } = job.input
       if (typeof outcome === 'object') return record(deps, job, outcome)
       if (await deps.sent.get(job.job.id))
@@ -29,7 +29,7 @@ export function uploadFiles(deps: PayDeps): JobKind<FileInput, FileResult> {
     },
     async reconcile(job) {
       const known = await deps.made.get(job.job.id)
-      if (known) return { done: tell(job, known) }
+      if (known) return { done: finish(job, known) }
       return deps.sent.reconcile(
         job,
         () => findUpload(deps, job),
@@ -54,13 +54,13 @@ async function record(deps: PayDeps, job: FileJob, found: FoundUpload): Promise<
     const made = { ...found, jobId: id, name, days, fileType, accessKeyId, made: deps.host.now() }
     await deps.made.remember(made)
     await deps.sent.settle(id)
-    return tell(job, made)
+    return finish(job, made)
   } catch (cause) {
     throw new OutcomeUnknown('The file was uploaded, but that could not be recorded.', { cause })
   }
 }
 
-function tell(job: FileJob, made: MadeFile): FileResult {
+function finish(job: FileJob, made: MadeFile): FileResult {
   job.note(`upload ${made.uploadId}`)
   job.link('Payment', `/-/pay/v1/uploads/${made.uploadId}/payment`)
   return resultOf(made)

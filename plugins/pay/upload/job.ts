@@ -18,13 +18,13 @@ import { acting, type Wallet } from '../sign-in.js'
 import { Interrupted } from '../upload-client.js'
 import { postUpload, reserve } from './post.js'
 import {
+  annotateObject,
   type FoundUpload,
   fileNameOf,
   findUpload,
+  finishUpload,
   reconcileUpload,
   record,
-  tell,
-  tellObject,
   type UploadInput,
   type UploadResult,
 } from './reconcile.js'
@@ -44,7 +44,7 @@ async function upload(deps: PayDeps, job: UploadingJob): Promise<UploadResult> {
   const { id } = job.job
   await deps.made.requested(job.input, id)
   const known = await deps.made.objectOf(id)
-  if (known) return tell(deps, job, known)
+  if (known) return finishUpload(deps, job, known)
   // Either the process died before the end was sent, or an operator retries a job whose outcome is unknown.
   if (await deps.sent.get(id)) await deps.sent.refuseUnsettled(() => unsettled(deps, job), 'upload')
   const actor = await deps.jobTokens.actorOf(job, 'WalletNotLinked')
@@ -201,7 +201,7 @@ export async function uploadWritten(deps: PayDeps, event: ObjectEvent): Promise<
       { requestId: origin.requestId, bucket, key },
       'x-amz-meta-pay-duration is no number of days: the object is not uploaded',
     )
-    await tellObject(own, own, object, { 'pay-job': 'x-amz-meta-pay-duration must be a number of days' })
+    await annotateObject(own, own, object, { 'pay-job': 'x-amz-meta-pay-duration must be a number of days' })
     return
   }
   const input: UploadInput = { bucket, key, stamp: object.revision, days: terms.data.DurationDays, fileType: '0' }
@@ -219,7 +219,7 @@ export async function uploadWritten(deps: PayDeps, event: ObjectEvent): Promise<
   })
   try {
     const warning = await expectedWarning(own, object)
-    await tellObject(own, own, object, { 'pay-job': id, ...(warning !== undefined && { 'pay-warning': warning }) })
+    await annotateObject(own, own, object, { 'pay-job': id, ...(warning !== undefined && { 'pay-warning': warning }) })
   } catch (err) {
     if (!(err instanceof S3Error)) throw err
     log.warn({ err, requestId: origin.requestId, bucket, key }, 'the object of an upload does not show its job')

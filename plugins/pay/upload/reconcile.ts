@@ -31,7 +31,7 @@ export async function reconcileUpload(
   job: RunningJob<UploadInput>,
 ): Promise<{ readonly done: UploadResult } | 'not-done' | undefined> {
   const known = await deps.made.objectOf(job.job.id)
-  if (known) return { done: await tell(deps, job, known) }
+  if (known) return { done: await finishUpload(deps, job, known) }
   return deps.sent.reconcile(
     job,
     () => findUpload(deps, job),
@@ -208,18 +208,21 @@ export async function record(deps: PayDeps, job: RecordedJob, found: FoundUpload
     }
     await deps.made.remember(made)
     await deps.sent.settle(id)
-    return await tell(deps, job, made)
+    return await finishUpload(deps, job, made)
   } catch (cause) {
     throw new OutcomeUnknown('The object was uploaded, but that could not be recorded.', { cause })
   }
 }
 
 /** The result of a job whose upload is on record. The object's metadata may be updated later. */
-export async function tell(deps: PayDeps, job: RecordedJob, made: MadeUpload): Promise<UploadResult> {
+export async function finishUpload(deps: PayDeps, job: RecordedJob, made: MadeUpload): Promise<UploadResult> {
   job.note(`upload ${made.uploadId}`)
   job.link('Payment', `/-/pay/v1/uploads/${made.uploadId}/payment`)
   try {
-    await tellObject(deps.host.own, job.context, made, { 'pay-cid': made.cid, 'pay-upload-id': String(made.uploadId) })
+    await annotateObject(deps.host.own, job.context, made, {
+      'pay-cid': made.cid,
+      'pay-upload-id': String(made.uploadId),
+    })
   } catch (err) {
     job.log.warn({ err, upload: made.uploadId }, 'object uploaded; its metadata is not yet updated')
   }
@@ -255,7 +258,7 @@ export function fileNameOf(key: string): string {
 }
 
 /** Adds facts to an object, if it is still the same. A caller who may upload an object need not be able to write it. */
-export async function tellObject(
+export async function annotateObject(
   own: Context,
   context: Context,
   { bucket, key, revision }: Pick<StoredObject, 'bucket' | 'key' | 'revision'>,

@@ -114,7 +114,7 @@ export function quoteBid(deps: TaskDeps) {
       const { TaskUuid: uuid = '' } = request.params
       const task = await deps.made.withUuid(uuid)
       const isSeen = task !== undefined && isSeenBy(task, context)
-      const { made, csv, duration }: Partial<Known> = isSeen ? await knownOf(deps, { uuid }, context) : {}
+      const { made, csv, duration }: Partial<TaskFacts> = isSeen ? await knownOf(deps, { uuid }, context) : {}
       const sizes = csv === undefined ? [undefined] : fileSizesOf(csv)
       const total = sizes.includes(undefined)
         ? undefined
@@ -273,7 +273,7 @@ function isAbove(one: string, other: string): boolean {
 }
 
 /** What is known of a task beyond what the platform shows. */
-interface Known {
+interface TaskFacts {
   readonly made: MadeTask | undefined
   /** Of the request, or the one by which this server created the task. */
   readonly csv: string | undefined
@@ -282,7 +282,7 @@ interface Known {
 }
 
 /** The job that created the task tells its CSV while it is on record, and the object is the same. */
-async function knownOf(deps: TaskDeps, input: Pick<AcceptInput, 'uuid' | 'csv'>, context: Context): Promise<Known> {
+async function knownOf(deps: TaskDeps, input: Pick<AcceptInput, 'uuid' | 'csv'>, context: Context): Promise<TaskFacts> {
   const made = await deps.made.withUuid(input.uuid)
   const job = made && (await deps.host.own.jobs.get(made.jobId))
   const { csv, manifest, terms } = (job?.operation === CREATE_TASK ? job.input : {}) as Partial<TaskInput>
@@ -301,7 +301,7 @@ async function knownOf(deps: TaskDeps, input: Pick<AcceptInput, 'uuid' | 'csv'>,
  * Throws SpendCapReached, DealTermsInvalid.
  * @param given price of a bid that has won already: the caps refuse it no more
  */
-async function reserve(deps: TaskDeps, job: AcceptingJob, { made, csv, duration }: Known, given?: string) {
+async function reserve(deps: TaskDeps, job: AcceptingJob, { made, csv, duration }: TaskFacts, given?: string) {
   const { input, context } = job
   const caps = await capsOf(deps, context, made)
   if (caps.all === undefined && caps.bucket === undefined) return

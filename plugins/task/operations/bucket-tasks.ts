@@ -18,7 +18,7 @@ const bucketTask = z.object({
 })
 
 /** Most tasks on a page, each of which the platform is asked for. */
-const PAGE = 20
+const MAX_PAGE = 20
 
 export function listBucketTasks(deps: TaskDeps) {
   return defineCall({
@@ -36,7 +36,7 @@ export function listBucketTasks(deps: TaskDeps) {
         throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
       const made = await deps.made.ofBucket(bucket)
       const start = page.from !== undefined && /^\d{1,9}$/.test(page.from) ? Number(page.from) : 0
-      const end = start + Math.min(page.limit, PAGE)
+      const end = start + Math.min(page.limit, MAX_PAGE)
       const items = await Promise.all(made.slice(start, end).map((one) => live(deps, context, request, one)))
       return { Bucket: bucket, Tasks: new PageOf(items, end < made.length ? String(end) : undefined) }
     },

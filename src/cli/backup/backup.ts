@@ -10,7 +10,7 @@ import { credentialsPath } from '../keys/credentials-file.js'
 import { ProgressLine } from '../progress.js'
 import { servicesFolder } from '../serve/gateway.js'
 import { BackupsFolder, type Manifest, readManifest, writeManifest } from './manifest.js'
-import { isLeftOut, type Taken, takeBackup } from './take-backup.js'
+import { type Backup, isLeftOut, takeBackup } from './take-backup.js'
 
 interface BackupFlags {
   readonly keep?: string
@@ -75,7 +75,7 @@ function checkData(config: Config): void {
   }
 }
 
-function text(path: string, manifest: Manifest, taken: Taken, removed: number): string {
+function text(path: string, manifest: Manifest, taken: Backup, removed: number): string {
   const { copies, pausedMs, missing } = taken
   const lines = [
     `backup     ${path}`,
@@ -90,13 +90,13 @@ function text(path: string, manifest: Manifest, taken: Taken, removed: number): 
   return `${lines.join('\n')}\n`
 }
 
-function json(path: string, manifest: Manifest, { copies, pausedMs, missing }: Taken, removed: number): string {
+function json(path: string, manifest: Manifest, { copies, pausedMs, missing }: Backup, removed: number): string {
   const { taken, files, bytes } = manifest
   const counts = { files, bytes, linked: copies.linked, pausedMs: Math.ceil(pausedMs), removed }
   return `${JSON.stringify({ backup: path, taken, ...counts, notIncluded: manifest.notIncluded, damaged: copies.damaged, missing })}\n`
 }
 
-function inStore({ inStore: count }: Taken): string[] {
+function inStore({ inStore: count }: Backup): string[] {
   if (count === 0) return []
   return [
     `the bytes of ${count} objects in an S3 store (--bodies): keep the versions of its bucket, and its own backups`,

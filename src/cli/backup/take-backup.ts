@@ -21,7 +21,7 @@ const USUAL_UPLOAD_MS = 60_000
 const SERVICES = 'services'
 const INDEX_PATH = join(SERVICES, INDEX)
 
-export interface Taken {
+export interface Backup {
   readonly copies: Copies
   readonly at: Date
   /** Time for which writers had to wait, ms. */
@@ -43,7 +43,7 @@ export async function takeBackup(
   previous: Previous | undefined,
   progress: ProgressLine,
   leavesOut: LeavesOut = isLeftOut,
-): Promise<Taken> {
+): Promise<Backup> {
   const seen = { bytes: 0, files: 0, changed: 0 }
   const show = () =>
     progress.show(() => `copied ${seen.files} of ${seen.changed} changed files, read ${bytesText(seen.bytes)}`)
@@ -85,7 +85,7 @@ async function moment(
   copies: Copies,
   since: number,
   leavesOut: LeavesOut,
-): Promise<Omit<Taken, 'copies'> | undefined> {
+): Promise<Omit<Backup, 'copies'> | undefined> {
   const { databases } = listData(data, leavesOut)
   const { snapshots, taken, pausedMs } = await freeze(
     databases.map((path) => join(data, path)),

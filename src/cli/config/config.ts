@@ -74,7 +74,7 @@ export function isGiven(config: Config, name: OptionName): boolean {
   return (config as Config & { [GIVEN]?: ReadonlySet<string> })[GIVEN]?.has(name) ?? false
 }
 
-interface Given {
+interface GivenValue {
   readonly value: unknown
   /** Source, as shown to the user: `--port`, `DEALGATE_PORT`, `port in /etc/dealgate.json`. */
   readonly from: string
@@ -107,7 +107,7 @@ export function readConfig(sources: ConfigSources = {}): Config {
   return Object.freeze(read) as Config
 }
 
-function check(name: OptionName, given: Given | undefined, problems: string[]): unknown {
+function check(name: OptionName, given: GivenValue | undefined, problems: string[]): unknown {
   const option: Option = options[name]
   if (given === undefined) return option.default
   const result = option.kind.schema().safeParse(given.value)
@@ -119,10 +119,10 @@ function check(name: OptionName, given: Given | undefined, problems: string[]): 
   return option.default
 }
 
-function collect(sources: ConfigSources, problems: string[]): Map<string, Given> {
+function collect(sources: ConfigSources, problems: string[]): Map<string, GivenValue> {
   const { flags = {}, env = process.env } = sources
   const file = flags.config ?? (env[variableOf('config')] || undefined)
-  const given = file === undefined ? new Map<string, Given>() : readFile(String(file), problems)
+  const given = file === undefined ? new Map<string, GivenValue>() : readFile(String(file), problems)
   const folder = process.cwd()
   for (const name of optionNames) {
     const variable = variableOf(name)
@@ -133,8 +133,8 @@ function collect(sources: ConfigSources, problems: string[]): Map<string, Given>
   return given
 }
 
-function readFile(file: string, problems: string[]): Map<string, Given> {
-  const given = new Map<string, Given>()
+function readFile(file: string, problems: string[]): Map<string, GivenValue> {
+  const given = new Map<string, GivenValue>()
   let content: unknown
   try {
     content = JSON.parse(readFileSync(file, 'utf8'))

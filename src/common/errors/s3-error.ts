@@ -122,24 +122,24 @@ interface SlowDownFacts {
 export class ReportedAlready extends Error {
   override readonly name = 'ReportedAlready'
 
-  readonly #tell: ((log: Logger, facts: object) => void) | undefined
+  readonly #report: ((log: Logger, facts: object) => void) | undefined
 
-  /** @param tell logs the failure, unless that was done before; absent: it has been logged */
-  constructor(message: string, tell?: (log: Logger, facts: object) => void) {
+  /** @param report logs the failure, unless that was done before; absent: it has been logged */
+  constructor(message: string, report?: (log: Logger, facts: object) => void) {
     super(message)
     this.stack = message
-    this.#tell = tell
+    this.#report = report
   }
 
   /** @param facts of the request that failed, for the line if one is due */
-  tell(log: Logger, facts: object = {}): void {
-    this.#tell?.(log, facts)
+  report(log: Logger, facts: object = {}): void {
+    this.#report?.(log, facts)
   }
 }
 
 /** True if the failure needs no further line: if its one line is still due, `log` gets it. */
 export function isReported(error: unknown, log: Logger): boolean {
   if (!(error instanceof Error && error.cause instanceof ReportedAlready)) return false
-  error.cause.tell(log)
+  error.cause.report(log)
   return true
 }

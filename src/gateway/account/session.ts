@@ -163,7 +163,7 @@ class RenewedToken {
 const ASSUMED_LIFE_MS = 20_000
 
 /** Longest time before its expiry at which a token is no longer sent, ms. */
-const MARGIN_MS = 15_000
+const MAX_MARGIN_MS = 15_000
 
 /**
  * The time until which a token that arrived at `now` may be sent, milliseconds since 1970 by the local clock. Reads
@@ -175,7 +175,7 @@ export function usableUntil(token: string, now: number): number {
   if (claims?.exp === undefined) return now + ASSUMED_LIFE_MS
   const lifeMs = claims.iat === undefined ? claims.exp * 1000 - now : (claims.exp - claims.iat) * 1000
   if (lifeMs <= 0) return now + ASSUMED_LIFE_MS
-  return now + lifeMs - Math.min(MARGIN_MS, lifeMs / 4)
+  return now + lifeMs - Math.min(MAX_MARGIN_MS, lifeMs / 4)
 }
 
 function claimsOf(token: string): { exp?: number; iat?: number } | undefined {
@@ -299,11 +299,11 @@ export class LogIn {
       message:
         'The object gateway does not accept the key pair that this server logs in with. The operator of this server has to correct it.',
       headers: { 'retry-after': String(PAUSE_MS / 1000) },
-      cause: new LogInRefused('the object gateway refuses the log-in', (log, facts) => this.#tell(log, facts)),
+      cause: new LogInRefused('the object gateway refuses the log-in', (log, facts) => this.#report(log, facts)),
     })
   }
 
-  #tell(log: Logger, facts: object): void {
+  #report(log: Logger, facts: object): void {
     const now = this.#options.now()
     if (now < this.#logAgain) return
     this.#logAgain = now + LOG_EVERY_MS

@@ -166,11 +166,11 @@ class Delivery implements BodyReceiver {
     else this.#response.drain()
   }
 
-  #settle(tell: () => void): void {
+  #settle(settle: () => void): void {
     if (this.#settled) return
     this.#settled = true
     clearTimeout(this.#timer)
-    tell()
+    settle()
   }
 }
 

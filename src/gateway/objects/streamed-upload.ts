@@ -35,7 +35,7 @@ export class StreamedUpload extends GatewayUpload {
     if (!this.#open) await this.#connect()
     const put = this.#stream
     if (!put) throw aborted()
-    if (ordered) await this.#tellOrder(order)
+    if (ordered) await this.#declareOrder(order)
     order.ensure()
     this.complete = true
     this.arrived = true
@@ -53,7 +53,7 @@ export class StreamedUpload extends GatewayUpload {
    * Sends the order of the write. The headers were sent before the key was locked and could not hold it. A refusal
    * costs nothing while the last bytes are kept back.
    */
-  async #tellOrder({ fence, expected }: WriteOrder): Promise<void> {
+  async #declareOrder({ fence, expected }: WriteOrder): Promise<void> {
     const { writeId } = this
     const { bucket, key } = this.subject
     await this.client.session.call({

@@ -17,7 +17,7 @@ const TCP_KEEP_ALIVE_MS = 60_000
 /** A body up to this size is sent in one piece with its head, bytes. */
 const JOINED_BYTES = 8 * 1024
 /** Node notices the end of a write to a TLS connection that many turns of its loop late, at most. */
-const LATE_TURNS = 2
+const MAX_LATE_TURNS = 2
 
 interface ConnectionOptions {
   readonly host: string
@@ -40,7 +40,7 @@ export interface Secured extends GatewayTls {
 }
 
 /** The start of an answer that waits until Node has noticed what was sent. */
-interface Held {
+interface HeldAnswer {
   readonly bytes: Buffer
   /** Bytes that the system had not taken when it arrived. */
   readonly unsent: number
@@ -59,7 +59,7 @@ export class Connection {
   readonly #onFree: ConnectionOptions['onFree']
   #connected = false
   #exchange: Exchange | undefined
-  #held: Held | undefined
+  #held: HeldAnswer | undefined
   #keptUntil = 0
   #freed = 0
 
@@ -152,7 +152,7 @@ export class Connection {
     const exchange = this.#exchange
     const unsent = this.#socket.writableLength
     if (this.#secured && exchange?.status === 0 && unsent > 0) {
-      this.#hold({ bytes, unsent, turnsLeft: LATE_TURNS, last: false })
+      this.#hold({ bytes, unsent, turnsLeft: MAX_LATE_TURNS, last: false })
       return false
     }
     if (exchange) return exchange.take(bytes, this.#secured)
@@ -161,7 +161,7 @@ export class Connection {
     return false
   }
 
-  #hold(held: Held): void {
+  #hold(held: HeldAnswer): void {
     this.#held = held
     setImmediate(() => {
       if (this.#held !== held) return

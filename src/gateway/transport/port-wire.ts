@@ -76,46 +76,46 @@ export class PortWire implements Wire {
   }
 }
 
-/** Most requests at a time that have different places. */
-const PLACES = 2 ** 20
+/** Most requests at a time that have different slots. */
+const MAX_REQUESTS = 2 ** 20
 
 /**
- * The requests without an answer, by their ids, in places that are used again. Each table that a Map has outgrown keeps
+ * The requests without an answer, by their ids, in slots that are used again. Each table that a Map has outgrown keeps
  * what it held until V8 collects the whole heap, and so most requests: two thirds of what survives a collection.
  */
 class RunningExchanges {
-  readonly #places: ({ readonly id: number; readonly exchange: PortExchange } | undefined)[] = []
+  readonly #slots: ({ readonly id: number; readonly exchange: PortExchange } | undefined)[] = []
   readonly #free: number[] = []
   #given = 0
   size = 0
 
-  /** Of a place that is free; never given before. */
+  /** Of a slot that is free; never given before. */
   newId(): number {
-    return ++this.#given * PLACES + (this.#free.at(-1) ?? this.#places.length)
+    return ++this.#given * MAX_REQUESTS + (this.#free.at(-1) ?? this.#slots.length)
   }
 
   /** To be called before another id is made. */
   add(id: number, exchange: PortExchange): void {
     this.#free.pop()
-    this.#places[id % PLACES] = { id, exchange }
+    this.#slots[id % MAX_REQUESTS] = { id, exchange }
     this.size++
   }
 
   find(id: number): PortExchange | undefined {
-    const running = this.#places[id % PLACES]
+    const running = this.#slots[id % MAX_REQUESTS]
     return running?.id === id ? running.exchange : undefined
   }
 
   remove(id: number): boolean {
     if (this.find(id) === undefined) return false
-    this.#places[id % PLACES] = undefined
-    this.#free.push(id % PLACES)
+    this.#slots[id % MAX_REQUESTS] = undefined
+    this.#free.push(id % MAX_REQUESTS)
     this.size--
     return true
   }
 
   all(): PortExchange[] {
-    return this.#places.flatMap((running) => running?.exchange ?? [])
+    return this.#slots.flatMap((running) => running?.exchange ?? [])
   }
 }
 
@@ -142,7 +142,7 @@ class PortExchange implements Sent {
   #lending = false
   /** The whole answer has arrived. */
   #complete = false
-  #told = false
+  #reported = false
   #failure: unknown
 
   /**
@@ -218,7 +218,7 @@ class PortExchange implements Sent {
     this.#parts = []
     if (this.#failure !== undefined) return
     this.#failure = lost()
-    if (!this.#told) this.#receiver?.failed(this.#failure)
+    if (!this.#reported) this.#receiver?.failed(this.#failure)
   }
 
   #arrived(part: Buffer): void {
@@ -249,8 +249,8 @@ class PortExchange implements Sent {
     } finally {
       this.#lending = false
     }
-    if (!this.#complete || this.#told || this.#parts.length > 0 || this.#failure !== undefined) return
-    this.#told = true
+    if (!this.#complete || this.#reported || this.#parts.length > 0 || this.#failure !== undefined) return
+    this.#reported = true
     receiver.end()
   }
 

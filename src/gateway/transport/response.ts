@@ -96,7 +96,7 @@ export function readAll(response: RestResponse, max: number, idleMs: number): Pr
 }
 
 /** Most chunks that wait for the reader of `chunksOf`. */
-const CHUNKS_AHEAD = 2
+const MAX_CHUNKS_AHEAD = 2
 
 /**
  * The chunks of a body while they arrive, each valid until the next one is asked for. A reader that leaves early
@@ -125,7 +125,7 @@ export async function* chunksOf(response: RestResponse, idleMs: number): AsyncGe
     failed: (error) => finish({ error }),
   }
   try {
-    response.read(receiver, CHUNKS_AHEAD)
+    response.read(receiver, MAX_CHUNKS_AHEAD)
     for (;;) {
       const next = arrived.shift()
       if (next) {

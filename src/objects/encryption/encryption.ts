@@ -47,7 +47,7 @@ interface SealedObject extends GatewayObject {
 }
 
 /** An object as it was when it was opened. */
-interface Known {
+interface OpenedObject {
   readonly object: SealedObject
   /** The key of its payload, or its header and nonce, for which the key of a client is asked each time. */
   readonly opened: { readonly payload: Buffer } | { readonly head: Buffer }
@@ -62,7 +62,7 @@ interface ObjectName {
 export class Encryption {
   readonly #deps: EncryptionDeps
   /** Objects that were opened, by bucket and key. */
-  readonly #known = new LRUCache<string, Known>({ max: MAX_KNOWN })
+  readonly #known = new LRUCache<string, OpenedObject>({ max: MAX_KNOWN })
 
   constructor(deps: EncryptionDeps) {
     this.#deps = deps

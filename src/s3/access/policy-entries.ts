@@ -94,7 +94,7 @@ interface InStatement {
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
-interface AskedRight {
+interface RequestedRight {
   readonly right: Right
   /** The action equals another one (TWINS), so that the right must exist, but need not be granted separately. */
   readonly twin: boolean
@@ -107,7 +107,7 @@ interface AskedRight {
  */
 export function toEntries(text: string, bucket: string): PolicyEntry[] | undefined {
   const { Statement } = JSON.parse(text) as { Statement: InStatement | readonly InStatement[] }
-  const asked = joined([Statement].flat(), (statement) => askedRights(statement, bucket))
+  const asked = joined([Statement].flat(), (statement) => requestedRights(statement, bucket))
   if (asked === undefined) return undefined
   const given = asked.filter(({ twin }) => !twin).map(({ right }) => right)
   const entries = rulesFor(prefixesOf(given), (right) => given.some((one) => covers(one, right)))
@@ -121,7 +121,7 @@ function joined<T, R>(all: readonly T[], listOf: (one: T) => readonly R[] | unde
 }
 
 /** Returns the rights that a statement grants everybody; undefined if rules of the gateway cannot express it. */
-function askedRights(statement: InStatement, bucket: string): AskedRight[] | undefined {
+function requestedRights(statement: InStatement, bucket: string): RequestedRight[] | undefined {
   const { Sid, Effect, Principal, Action = [], Resource = [], Condition, ...others } = statement
   if (Effect !== 'Allow' || !isEverybody(Principal) || Object.keys(others).length > 0) return undefined
   const resources = joined([Resource].flat(), (arn) => targetOf(arn, bucket))

@@ -105,7 +105,7 @@ export class BatchJobs {
     if (when === 'open' && hasEnded(status))
       throw statusException('The job has ended: its state does not change any more.')
     const record = await this.records.change(id, to)
-    this.#live.tell(id, record)
+    this.#live.update(id, record)
     return record
   }
 

@@ -71,20 +71,20 @@ function wrapped(name: string, { text, children }: XmlNode): string {
   return `<${name}>${children.size > 0 ? inner : escapeXml(text)}</${name}>`
 }
 
-interface Named {
+interface NamedNode {
   readonly name: string
   readonly node: XmlNode
 }
 
 /** The one child of a union. */
-function only(node: XmlNode, name: string): Named {
+function only(node: XmlNode, name: string): NamedNode {
   const [first, ...others] = [...node.children]
   const given = first?.[1][0]
   if (!first || !given || others.length > 0 || first[1].length > 1) throw refused(`${name} must hold one element.`)
   return { name: first[0], node: given }
 }
 
-function operationOf({ name, node }: Named): BatchOperation {
+function operationOf({ name, node }: NamedNode): BatchOperation {
   switch (name) {
     case 'S3PutObjectCopy':
       return copyOf(node)

@@ -3,7 +3,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { parseAmount } from '../../plugins/upstream/spend-ledger.js'
 import type { Row } from './order.js'
 import { textOf } from './replies.js'
-import { type Ask, type Done, type Estimate, on, requireCurrent, type Task, withJson } from './task.js'
+import { type Done, type Estimate, on, requireCurrent, type Send, type Task, withJson } from './task.js'
 
 /** Of a deal, as the body of CreateObjectDeal states them. */
 export type Terms = Readonly<Record<string, string | number | boolean>>
@@ -20,7 +20,7 @@ const LOOK_MS = 1000
  * Makes a deal for an object, or finds the one that an earlier attempt has made: the token of the task names its job.
  * @throws S3Error of CreateObjectDeal; OutcomeUnknown for a deal whose outcome its job has still to find out
  */
-export async function makeDeal(task: Task, terms: Terms, ask: Ask, signal: AbortSignal): Promise<Done> {
+export async function makeDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Done> {
   requireCurrent(task.row)
   const headers = { 'x-amz-client-token': task.token, prefer: `wait=${WAIT_SECONDS}` }
   const request = withJson({ ...on(task.row, { 'x-deal': '' }), method: 'POST', headers }, terms)
@@ -46,14 +46,14 @@ interface DealAnswer {
 }
 
 /** Makes a deal on the terms of the newest deal of the object, or on others where `terms` states them. */
-export async function renewDeal(task: Task, terms: Terms, ask: Ask, signal: AbortSignal): Promise<Done> {
+export async function renewDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Done> {
   return makeDeal(task, await renewalTerms(task.row, terms, ask), ask, signal)
 }
 
 const RENEWED = ['MinerId', 'Price', 'DurationEpochs', 'VerifiedDeal', 'FastRetrieval'] as const
 
 /** Throws NoSuchDeal for an object without deals. */
-export async function renewalTerms(row: Row, terms: Terms, ask: Ask): Promise<Terms> {
+export async function renewalTerms(row: Row, terms: Terms, ask: Send): Promise<Terms> {
   const newest = await newestDeal(row, ask)
   const kept = RENEWED.flatMap((name) => (newest[name] === undefined ? [] : [[name, newest[name]] as const]))
   return { ...Object.fromEntries(kept), ...terms }
@@ -61,7 +61,7 @@ export async function renewalTerms(row: Row, terms: Terms, ask: Ask): Promise<Te
 
 async function newestDeal(
   row: Row,
-  ask: Ask,
+  ask: Send,
 ): Promise<Partial<Record<(typeof RENEWED)[number], string | number | boolean>>> {
   let newest: object | undefined
   let token: string | undefined
@@ -82,7 +82,7 @@ interface DealList {
 }
 
 /** What a deal for the object would cost. */
-export async function quoteDeal(row: Row, terms: Terms, ask: Ask): Promise<Estimate> {
+export async function quoteDeal(row: Row, terms: Terms, ask: Send): Promise<Estimate> {
   requireCurrent(row)
   const reply = await ask(withJson({ ...on(row, { 'x-deal-quote': '' }), method: 'POST' }, terms))
   const { Bytes, Total } = JSON.parse(await textOf(reply)) as { readonly Bytes: number; readonly Total?: string }

@@ -1,7 +1,7 @@
 import type { XmlNode } from '../../common/xml.js'
 import type { FilterSource, Row } from './order.js'
 import { endOf, nodeOf } from './replies.js'
-import type { Ask } from './task.js'
+import type { Send } from './task.js'
 
 /** Where a listing goes on. */
 export interface Listed {
@@ -18,7 +18,7 @@ interface Entry extends Listed {
 }
 
 /** Where the listing goes on behind an object, and its row if the filter accepts it. */
-export interface Found {
+export interface FoundRow {
   readonly row?: Row
   readonly size: number
   readonly at: { readonly prefix: number; readonly listed: Listed }
@@ -29,7 +29,7 @@ export interface Found {
  * are listed once.
  * @param from where an earlier listing has ended
  */
-export async function* rowsOfFilter(filter: FilterSource, ask: Ask, from?: Found['at']): AsyncGenerator<Found> {
+export async function* rowsOfFilter(filter: FilterSource, ask: Send, from?: FoundRow['at']): AsyncGenerator<FoundRow> {
   const all = filter.prefixes.length > 0 ? filter.prefixes : ['']
   const prefixes = [...new Set(all)].filter(
     (one, _, every) => !every.some((other) => other !== one && one.startsWith(other)),
@@ -47,7 +47,7 @@ export async function* rowsOfFilter(filter: FilterSource, ask: Ask, from?: Found
   }
 }
 
-async function* entriesOf(filter: FilterSource, prefix: string, ask: Ask, from?: Listed): AsyncGenerator<Entry> {
+async function* entriesOf(filter: FilterSource, prefix: string, ask: Send, from?: Listed): AsyncGenerator<Entry> {
   const { bucket } = filter
   const versions = filter.versions !== 'Current'
   const kind: Record<string, string> = versions ? { versions: '' } : { 'list-type': '2' }
@@ -102,7 +102,7 @@ function fits(filter: FilterSource, { key, size, modified, storageClass, latest 
 }
 
 /** What only the object itself tells: its tags, and the facts about its deals. */
-async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: Ask): Promise<boolean> {
+async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: Send): Promise<boolean> {
   const { bucket, tags, dealStates, dealEndsBefore } = filter
   const query: Record<string, string> = versionId === undefined ? {} : { versionId }
   if (dealStates.length > 0 || dealEndsBefore !== undefined) {
@@ -121,7 +121,7 @@ async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: 
 }
 
 /** The tags of an object. Throws S3Error. */
-export async function tagsOf(ask: Ask, bucket: string, key: string, query: Readonly<Record<string, string>>) {
+export async function tagsOf(ask: Send, bucket: string, key: string, query: Readonly<Record<string, string>>) {
   const root = await nodeOf(await ask({ method: 'GET', bucket, key, query: { tagging: '', ...query } }))
   const tags = root.children.get('TagSet')?.[0]?.children.get('Tag') ?? []
   return tags.map((tag) => ({ key: text(tag, 'Key'), value: text(tag, 'Value') }))

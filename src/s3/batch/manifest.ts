@@ -7,7 +7,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { CsvReader, decodeKey } from './csv.js'
 import type { ManifestSource, Row } from './order.js'
 import { contentOf, textOf } from './replies.js'
-import type { Ask } from './task.js'
+import type { Send } from './task.js'
 
 export const FIELDS: readonly string[] = ['Bucket', 'Key', 'VersionId', 'Ignore']
 
@@ -21,7 +21,7 @@ const MAX_MANIFEST_BYTES = 4 * 1024 ** 3
 export async function* rowsOfManifest(
   source: ManifestSource,
   etag: string,
-  ask: Ask,
+  ask: Send,
   maxBytes = MAX_MANIFEST_BYTES,
 ): AsyncGenerator<Row> {
   let left = maxBytes
@@ -44,7 +44,7 @@ export async function* rowsOfManifest(
 }
 
 /** The entity tag of a manifest, as it is now. Throws S3Error, such as NoSuchKey. */
-export async function etagOf(source: ManifestSource, ask: Ask): Promise<string> {
+export async function etagOf(source: ManifestSource, ask: Send): Promise<string> {
   const { bucket, key, versionId } = source
   const { headers } = await ask({ method: 'HEAD', bucket, key, ...(versionId && { query: { versionId } }) })
   return String(headers.etag ?? '').replaceAll('"', '')

@@ -1,10 +1,10 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../plugins/upstream/spend-ledger.js'
-import { type Found, rowsOfFilter } from './filter.js'
+import { type FoundRow, rowsOfFilter } from './filter.js'
 import { etagOf, rowsOfManifest } from './manifest.js'
 import type { BatchOrder, Row } from './order.js'
 import { type BatchRecord, type BatchRun, CHUNK_ROWS } from './records.js'
-import type { Ask } from './task.js'
+import type { Send } from './task.js'
 
 /** Chunks after which the place in the listing is recorded. */
 export const CHECKPOINT = 10
@@ -18,7 +18,7 @@ const SAVE_MS = 5000
 interface Listed {
   readonly row?: Row
   readonly size: number
-  readonly at?: Found['at']
+  readonly at?: FoundRow['at']
 }
 
 /**
@@ -30,7 +30,7 @@ interface Listed {
 export async function prepareRows(
   run: BatchRun,
   order: BatchOrder,
-  ask: Ask,
+  ask: Send,
   turn: (rows: number) => Promise<void>,
   { saveMs = SAVE_MS, maxRows = MAX_ROWS } = {},
 ): Promise<BatchRecord> {
@@ -74,7 +74,7 @@ async function listingOf(
   run: BatchRun,
   { manifest, filter }: BatchOrder,
   { listing, etag }: BatchRecord,
-  ask: Ask,
+  ask: Send,
 ): Promise<AsyncIterable<Listed>> {
   if (filter) return rowsOfFilter(filter, ask, listing.at)
   if (!manifest) throw new Error('the job names neither a manifest nor a filter')

@@ -1,7 +1,7 @@
 import pMap from 'p-map'
 import type { Records, State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { Found } from './filter.js'
+import type { FoundRow } from './filter.js'
 import type { Failed, Row, TagPair, TaskResult } from './order.js'
 
 /** Rows of a chunk: what is written at once, and what may have to be looked at again after a server has died. */
@@ -37,7 +37,7 @@ export interface BatchRecord {
   /** The manifest that is read, without quotes. */
   readonly etag?: string
   /** Chunks and rows that are on record, until all are. */
-  readonly listing: { readonly chunks: number; readonly rows: number; readonly at?: Found['at'] }
+  readonly listing: { readonly chunks: number; readonly rows: number; readonly at?: FoundRow['at'] }
   readonly prepared: boolean
   /** Known for objects that a filter has chosen, and after an estimate. */
   readonly bytes: number

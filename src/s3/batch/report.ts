@@ -4,7 +4,7 @@ import { csvLine, encodeKey } from './csv.js'
 import type { ReportOrder, Row, TaskResult } from './order.js'
 import type { BatchRecord, BatchRun } from './records.js'
 import { endOf } from './replies.js'
-import type { Ask } from './task.js'
+import type { Send } from './task.js'
 import { UNAVAILABLE } from './work.js'
 
 /** Bytes of a file of results, beyond which the next one begins: it is in memory as a whole. */
@@ -33,7 +33,7 @@ export async function writeReport(
   run: BatchRun,
   { bucket, prefix, scope }: ReportOrder,
   record: BatchRecord,
-  { ask, now }: { readonly ask: Ask; readonly now: number },
+  { ask, now }: { readonly ask: Send; readonly now: number },
 ): Promise<string> {
   const folder = `${prefix === '' ? '' : `${prefix}/`}job-${run.id}`
   const results: ResultsFile[] = []

@@ -16,7 +16,7 @@ import {
   withResults,
 } from './records.js'
 import { reportFailed, writeReport } from './report.js'
-import type { Ask } from './task.js'
+import type { Send } from './task.js'
 import { type TaskKind, taskKind } from './task-kinds.js'
 import { Pace, type Turns } from './turns.js'
 import { UNAVAILABLE, workChunk } from './work.js'
@@ -60,7 +60,7 @@ export class Live {
   }
 
   /** Does nothing for a job that does not run here. */
-  tell(id: string, record: BatchRecord): void {
+  update(id: string, record: BatchRecord): void {
     const job = this.#jobs.get(id)
     if (job) this.#jobs.set(id, { ...job, record })
   }
@@ -130,7 +130,7 @@ class Batch {
   readonly #run: BatchRun
   readonly #order: BatchOrder
   readonly #kind: TaskKind
-  readonly #ask: Ask
+  readonly #ask: Send
   /** Tasks that have a turn. */
   #working = 0
   #shown: BatchRecord | undefined
@@ -347,7 +347,7 @@ class Batch {
 
   async #change(to: (record: BatchRecord) => BatchRecord): Promise<BatchRecord> {
     const record = await this.#run.change(to)
-    this.#deps.live.tell(this.#run.id, record)
+    this.#deps.live.update(this.#run.id, record)
     return record
   }
 

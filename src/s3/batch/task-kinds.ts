@@ -10,13 +10,13 @@ import { makeDeal, quoteDeal, renewalTerms, renewDeal } from './deal-tasks.js'
 import { tagsOf } from './filter.js'
 import type { BatchOperation, BatchOrder, FilterSource, Row, TagPair } from './order.js'
 import { endOf, textOf } from './replies.js'
-import { type Ask, type Done, type Estimate, on, requireCurrent, type Task, withJson } from './task.js'
+import { type Done, type Estimate, on, requireCurrent, type Send, type Task, withJson } from './task.js'
 
 /** How to carry out an operation on one object. All throw S3Error for a task that fails. */
 export interface TaskKind {
-  run(task: Task, ask: Ask, signal: AbortSignal): Promise<Done>
+  run(task: Task, ask: Send, signal: AbortSignal): Promise<Done>
   /** What `run` would cost. Changes nothing. */
-  estimate(row: Row, ask: Ask): Promise<Estimate>
+  estimate(row: Row, ask: Send): Promise<Estimate>
   /** `estimate` tells a price. */
   readonly spends: boolean
   /** Tasks of a job at the same time. */
@@ -100,13 +100,13 @@ export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | '
   }
 }
 
-async function simply(ask: Ask, request: OwnRequest): Promise<Done> {
+async function simply(ask: Send, request: OwnRequest): Promise<Done> {
   const reply = await ask(request)
   await endOf(reply)
   return { status: reply.status }
 }
 
-async function sizeOf(row: Row, ask: Ask): Promise<Estimate> {
+async function sizeOf(row: Row, ask: Send): Promise<Estimate> {
   const reply = await ask({ ...on(row), method: 'HEAD' })
   await endOf(reply)
   return { bytes: Number(reply.headers['content-length'] ?? 0) }
@@ -121,7 +121,7 @@ async function deleteObject(
   { row, triedSince }: Task,
   { bypassGovernance }: BatchOperation & { name: 'Delete' },
   filter: FilterSource | undefined,
-  ask: Ask,
+  ask: Send,
 ): Promise<Done> {
   const own: OwnTerms = {
     ...(filter?.versions === 'Noncurrent' && { noncurrent: true }),
@@ -152,7 +152,7 @@ async function deleteObject(
  * The headers of an object; undefined where there is none.
  * @param hidden called where the key pair may not read it
  */
-async function found(row: Row, ask: Ask, hidden?: (cause: S3Error) => undefined) {
+async function found(row: Row, ask: Send, hidden?: (cause: S3Error) => undefined) {
   try {
     const reply = await ask({ ...on(row), method: 'HEAD' })
     await endOf(reply)
@@ -171,7 +171,7 @@ async function found(row: Row, ask: Ask, hidden?: (cause: S3Error) => undefined)
 async function copyObject(
   { row, token, triedSince }: Task,
   { targetBucket, targetPrefix, headers }: BatchOperation & { name: 'Copy' },
-  ask: Ask,
+  ask: Send,
 ): Promise<Done> {
   const target: Row = [targetBucket, `${targetPrefix}${row[1]}`]
   const copy = { ...copyOf(row, target, headers), own: { writeId: token } }
@@ -207,20 +207,20 @@ function ontoItself(row: Row, headers: Readonly<Record<string, string>>): OwnReq
   return copyOf(row, row, headers)
 }
 
-async function archiveObject({ row, token, triedSince }: Task, storageClass: string, ask: Ask): Promise<Done> {
+async function archiveObject({ row, token, triedSince }: Task, storageClass: string, ask: Send): Promise<Done> {
   const before = triedSince === undefined ? undefined : await found(row, ask)
   if (before?.['x-amz-storage-class'] === storageClass) return { status: 200 }
   return simply(ask, { ...ontoItself(row, { 'x-amz-storage-class': storageClass }), own: { writeId: token } })
 }
 
 /** Leaves objects alone that are encrypted already. */
-async function encryptObject(row: Row, ask: Ask): Promise<Done> {
+async function encryptObject(row: Row, ask: Send): Promise<Done> {
   const before = await found(row, ask)
   if (before?.['x-amz-server-side-encryption'] !== undefined) return { status: 200, message: 'already encrypted' }
   return simply(ask, ontoItself(row, { 'x-amz-server-side-encryption': 'AES256' }))
 }
 
-async function rewrapObject(row: Row, ask: Ask): Promise<Done> {
+async function rewrapObject(row: Row, ask: Send): Promise<Done> {
   requireCurrent(row)
   const reply = await ask(withJson({ ...on(row, { 'x-encryption': '' }), method: 'POST' }, {}))
   const { Outcome } = JSON.parse(await textOf(reply)) as { readonly Outcome: string }
@@ -237,7 +237,7 @@ function putXml(
   return { ...on(row, { [subresource]: '' }), method: 'PUT', headers: { ...headers, 'content-md5': md5 }, body }
 }
 
-async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, ask: Ask): Promise<Done> {
+async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, ask: Send): Promise<Done> {
   if (replace) return simply(ask, putXml(row, 'tagging', taggingDocument(tags)))
   return whileTagsChange(row, ask, (before, own) => {
     const kept = before.filter(({ key }) => !tags.some((tag) => tag.key === key))
@@ -245,7 +245,7 @@ async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: '
   })
 }
 
-async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, ask: Ask): Promise<Done> {
+async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, ask: Send): Promise<Done> {
   const all = { ...on(row, { tagging: '' }), method: 'DELETE' } as const
   if (!keys) return simply(ask, all)
   return whileTagsChange(row, ask, async (before, own) => {
@@ -258,7 +258,7 @@ async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' 
 /** Repeats a change of tags that clients change meanwhile, a few times. */
 async function whileTagsChange(
   row: Row,
-  ask: Ask,
+  ask: Send,
   change: (before: readonly TagPair[], own: OwnTerms) => Promise<Done>,
 ): Promise<Done> {
   for (let tries = 1; ; tries++) {
@@ -275,7 +275,7 @@ async function whileTagsChange(
 async function restoreObject(
   { row, triedSince }: Task,
   { days, tier }: BatchOperation & { name: 'Restore' },
-  ask: Ask,
+  ask: Send,
 ): Promise<Done> {
   const parameters = tier === undefined ? '' : `<GlacierJobParameters>${element('Tier', tier)}</GlacierJobParameters>`
   const body = document('RestoreRequest', `${element('Days', days)}${parameters}`)

@@ -4,7 +4,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Row } from './order.js'
 
 /** Carries out a request in the name of the creator of the job. */
-export type Ask = (request: OwnRequest) => Promise<Reply>
+export type Send = (request: OwnRequest) => Promise<Reply>
 
 /** One row of a job. */
 export interface Task {

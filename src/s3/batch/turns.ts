@@ -5,7 +5,7 @@ import { TokenBuckets } from '../../common/client-rate.js'
 const TURN_MS = 5000
 
 /** Who asks for a turn. */
-interface Player {
+interface TurnRequest {
   /** Key pair: those that wait have turns in rotation. */
   readonly owner: string
   /** Among the jobs of the owner, the highest is next. */
@@ -15,7 +15,7 @@ interface Player {
   readonly onWait: () => void
 }
 
-interface Waiting extends Pick<Player, 'owner' | 'priority'> {
+interface WaitingRequest extends Pick<TurnRequest, 'owner' | 'priority'> {
   readonly begin: (leave: () => void) => void
 }
 
@@ -30,7 +30,7 @@ interface Bounds {
 /** Lets some tasks of the jobs of a process work at a time. */
 export class Turns {
   readonly #bounds: Required<Bounds>
-  readonly #waiting: Waiting[] = []
+  readonly #waiting: WaitingRequest[] = []
   /** Tasks that have a turn, by the time since when, ms; the first is the oldest. */
   readonly #having = new Map<object, number>()
   #long = 0
@@ -46,13 +46,13 @@ export class Turns {
   }
 
   /** Waits for a turn. Resolves to what ends it. */
-  async enter({ owner, priority, signal, onWait }: Player): Promise<() => void> {
+  async enter({ owner, priority, signal, onWait }: TurnRequest): Promise<() => void> {
     // Those that wait have begun as soon as a turn was free for their owner.
     if (this.#having.size < this.#bounds.most && this.#mayWork(owner)) return this.#begin(owner)
     onWait()
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
-      const waiting: Waiting = {
+      const waiting: WaitingRequest = {
         ...{ owner, priority },
         begin: (leave) => {
           signal.removeEventListener('abort', giveUp)
@@ -118,7 +118,7 @@ export class Turns {
     }
   }
 
-  #isBefore(one: Waiting, other: Waiting): boolean {
+  #isBefore(one: WaitingRequest, other: WaitingRequest): boolean {
     if (one.owner === other.owner) return one.priority() > other.priority()
     return (this.#last.get(one.owner) ?? 0) < (this.#last.get(other.owner) ?? 0)
   }

@@ -4,13 +4,13 @@ import type { S3Error } from '../../common/errors/s3-error.js'
 import { toS3Error } from '../../http/error-reply.js'
 import type { TaskResult } from './order.js'
 import type { BatchRun, Chunk } from './records.js'
-import type { Ask, Task } from './task.js'
+import type { Send, Task } from './task.js'
 import type { TaskKind } from './task-kinds.js'
 
 export interface Working {
   readonly run: BatchRun
   readonly kind: TaskKind
-  readonly ask: Ask
+  readonly ask: Send
   readonly signal: AbortSignal
   /** Waits until another task may begin, and resolves to what is to be called at its end. */
   readonly enter: (signal: AbortSignal) => Promise<() => void>

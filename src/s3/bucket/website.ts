@@ -209,7 +209,7 @@ export interface Redirect {
 }
 
 /** How the client reached the website. */
-export interface Visited {
+export interface WebHost {
   readonly secure: boolean
   /** With the port. */
   readonly host: string
@@ -218,10 +218,10 @@ export interface Visited {
 const MOVED = 301
 
 /** The redirect of all requests to the website; undefined for none. */
-export function redirectOfAll(website: WebsiteConfiguration, target: string, visited: Visited): Redirect | undefined {
+export function redirectOfAll(website: WebsiteConfiguration, target: string, at: WebHost): Redirect | undefined {
   const { redirectAll } = website
   if (!redirectAll) return undefined
-  const { host, protocol = visited.secure ? 'https' : 'http' } = redirectAll
+  const { host, protocol = at.secure ? 'https' : 'http' } = redirectAll
   return { status: MOVED, location: `${protocol}://${host}${target}` }
 }
 
@@ -233,11 +233,11 @@ export function redirectByRule(
   { rules = [] }: WebsiteConfiguration,
   key: string,
   status: number | undefined,
-  visited: Visited,
+  at: WebHost,
 ): Redirect | undefined {
   const rule = rules.find((one) => one.status === status && key.startsWith(one.prefix ?? ''))
   if (!rule) return undefined
-  const { host = visited.host, protocol = visited.secure ? 'https' : 'http', code = MOVED } = rule
+  const { host = at.host, protocol = at.secure ? 'https' : 'http', code = MOVED } = rule
   return { status: code, location: `${protocol}://${host}/${uriEncode(keyBy(rule, key), true)}` }
 }
 

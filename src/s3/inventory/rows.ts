@@ -18,7 +18,7 @@ export interface Marker {
 
 export const FIRST: Marker = { key: '', version: '' }
 
-/** Most objects of a page. */
+/** Objects per page. */
 const PAGE = 1000
 
 type Entry = Exclude<VersionEntry<StoredObject>, { readonly kind: 'prefix' }>

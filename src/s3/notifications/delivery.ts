@@ -121,11 +121,11 @@ export class Delivery {
     if (!message) return true
     const refusal = await client.send(queue.webhook, { id, body: message.body }, this.#abort.signal)
     if (refusal !== undefined && !this.#isTooOld(message)) {
-      if (!this.#stopped) this.#tellFailure(webhook, message, refusal)
+      if (!this.#stopped) this.#reportFailure(webhook, message, refusal)
       return false
     }
-    if (refusal === undefined) this.#tellSuccess(webhook, queue.webhook)
-    else this.#tellLoss(id, message, refusal)
+    if (refusal === undefined) this.#reportSuccess(webhook, queue.webhook)
+    else this.#reportLoss(id, message, refusal)
     await outbox.remove(id)
     return true
   }
@@ -156,18 +156,18 @@ export class Delivery {
   }
 
   /** Logs a warning once each time a webhook starts to fail, not for each message. */
-  #tellFailure(state: WebhookState, { webhook, bucket }: Waiting, why: string): void {
+  #reportFailure(state: WebhookState, { webhook, bucket }: Waiting, why: string): void {
     const level = state.failing ? 'debug' : 'warn'
     state.failing = true
     this.#options.log[level]({ webhook, bucket, why }, 'a webhook did not accept a notification; will retry')
   }
 
-  #tellSuccess(state: WebhookState, webhook: string): void {
+  #reportSuccess(state: WebhookState, webhook: string): void {
     if (state.failing) this.#options.log.info({ webhook }, 'a webhook accepts notifications again')
     state.failing = false
   }
 
-  #tellLoss(id: string, { webhook, bucket, key }: Waiting, why: string): void {
+  #reportLoss(id: string, { webhook, bucket, key }: Waiting, why: string): void {
     this.#options.log.error(
       { webhook, bucket, key, delivery: id, why },
       'discarded a notification that its webhook did not accept in time',

@@ -4,7 +4,7 @@ import type { Records, State } from '../../api/state.js'
 import type { Logger } from '../../common/log.js'
 
 /** Shortest interval between log lines about dropped messages, ms. */
-const TELL_MS = 60_000
+const REPORT_MS = 60_000
 
 /** A message that waits for delivery. */
 export interface Waiting {
@@ -73,7 +73,7 @@ export class Outbox {
   /** Limits the log, because a line per message would fill the disk. */
   #drop({ webhook, bucket, key }: Waiting, requestId?: string): void {
     this.#dropped++
-    if (Date.now() - this.#reported < TELL_MS) return
+    if (Date.now() - this.#reported < REPORT_MS) return
     this.#reported = Date.now()
     this.#log.error(
       { requestId, webhook, bucket, key, dropped: this.#dropped },

@@ -12,7 +12,7 @@ import { encryptionHeaders } from './encryption.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'
 
-interface Known {
+interface Asked {
   /** The checksum to return, if any: see `reportedChecksum`. */
   readonly checksum?: ObjectChecksum | undefined
   /** The key of the client that the request has. */
@@ -22,7 +22,7 @@ interface Known {
 /**
  * Returns the response headers that GET and HEAD share, except the length.
  */
-export function objectHeaders(object: StoredObject, reporting: Reporting, { checksum, customer }: Known): ReplyHeaders {
+export function objectHeaders(object: StoredObject, reporting: Reporting, { checksum, customer }: Asked): ReplyHeaders {
   const headers: ReplyHeaders = {
     'content-type': object.contentType,
     etag: quoted(object.etag),

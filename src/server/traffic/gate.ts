@@ -7,7 +7,7 @@ export interface Wait {
 }
 
 /** The other processes that count together with this one. */
-export interface Others {
+export interface OtherProcesses {
   /** Called with what a client takes of a rate here. */
   taken(client: string, counted: Counted, bounds: ClientBounds): void
   /** Called when the number of requests in progress here has changed. */
@@ -25,10 +25,10 @@ export class Gate {
   readonly #requests: TokenBuckets
   readonly #bytes: TokenBuckets
   readonly #running = new Map<string, number>()
-  readonly #others: Others | undefined
+  readonly #others: OtherProcesses | undefined
 
   /** @param others absent: this process counts alone */
-  constructor(bounds: ClientBounds, clock: () => number, others?: Others) {
+  constructor(bounds: ClientBounds, clock: () => number, others?: OtherProcesses) {
     this.#others = others
     this.#bounds = bounds
     this.#requests = new TokenBuckets(bounds.requests ?? NONE, clock)
@@ -103,17 +103,17 @@ const MAX_MESSAGES = 50
 export class Due {
   readonly #clients = new Set<string>()
   readonly #collectedMs: number
-  readonly #tell: (clients: readonly string[]) => void
+  readonly #send: (clients: readonly string[]) => void
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
   /**
    * @param collectedMs time for which clients are collected, ms
-   * @param tell sends a message about at most five clients
+   * @param send sends a message about at most five clients
    */
-  constructor(collectedMs: number, tell: (clients: readonly string[]) => void) {
+  constructor(collectedMs: number, send: (clients: readonly string[]) => void) {
     this.#collectedMs = collectedMs
-    this.#tell = tell
+    this.#send = send
   }
 
   add(client: string): void {
@@ -135,7 +135,7 @@ export class Due {
     this.#timer = undefined
     const now = [...this.#clients].slice(0, MAX_MESSAGES * MAX_CLIENTS_OF_MESSAGE)
     for (const client of now) this.#clients.delete(client)
-    for (let i = 0; i < now.length; i += MAX_CLIENTS_OF_MESSAGE) this.#tell(now.slice(i, i + MAX_CLIENTS_OF_MESSAGE))
+    for (let i = 0; i < now.length; i += MAX_CLIENTS_OF_MESSAGE) this.#send(now.slice(i, i + MAX_CLIENTS_OF_MESSAGE))
     const [next] = this.#clients
     if (next !== undefined) this.add(next)
   }

@@ -36,7 +36,7 @@ export class SharedCounts {
   constructor(signals: Signals, heard: (client: string, counted: Counted) => void, clock: () => number) {
     this.#signals = signals
     this.#clock = clock
-    this.#due = new Due(COLLECTED_MS, (clients) => this.#tell(clients))
+    this.#due = new Due(COLLECTED_MS, (clients) => this.#send(clients))
     this.#pending = new LRUCache({
       ...upTo(MAX_CLIENTS),
       dispose: (_, client, reason) => reason === 'evict' && this.#due.delete(client),
@@ -63,7 +63,7 @@ export class SharedCounts {
     this.#due.close()
   }
 
-  #tell(clients: readonly string[]): void {
+  #send(clients: readonly string[]): void {
     const reported = clients.flatMap((client) => {
       const pending = this.#pending.get(client)
       this.#pending.delete(client)

@@ -47,8 +47,8 @@ export class SharedRunning {
   constructor(signals: Signals, clock: () => number) {
     this.#signals = signals
     this.#clock = clock
-    this.#due = new Due(COLLECTED_MS, (clients) => this.#tell(clients))
-    this.#again = setInterval(() => this.tellAgain(), AGAIN_MS).unref()
+    this.#due = new Due(COLLECTED_MS, (clients) => this.#send(clients))
+    this.#again = setInterval(() => this.repeat(), AGAIN_MS).unref()
     this.#stop = signals.on('running', (text) => this.#hear(text))
   }
 
@@ -82,7 +82,7 @@ export class SharedRunning {
   }
 
   /** Repeats what is in progress, and forgets what others have not repeated. */
-  tellAgain(): void {
+  repeat(): void {
     for (const client of this.#reported.keys()) {
       this.#repeated.add(client)
       this.#due.add(client)
@@ -100,10 +100,10 @@ export class SharedRunning {
     this.#due.close()
     clearInterval(this.#again)
     this.#here.clear()
-    for (const client of this.#reported.keys()) this.#tell([client])
+    for (const client of this.#reported.keys()) this.#send([client])
   }
 
-  #tell(clients: readonly string[]): void {
+  #send(clients: readonly string[]): void {
     const numbers = clients.map((client) => [client, this.#here.get(client) ?? 0] as const)
     for (const [client, running] of numbers) {
       this.#repeated.delete(client)

@@ -6,7 +6,7 @@ import { isLoopback } from '../../common/cidr.js'
 import { ReportedAlready, slowDown } from '../../common/errors/s3-error.js'
 import { clientOf } from '../../common/quota.js'
 import { noSignals } from '../../state/signals.js'
-import { type ClientBounds, Gate, isBound, type Others, type TrafficBounds, type Wait } from './gate.js'
+import { type ClientBounds, Gate, isBound, type OtherProcesses, type TrafficBounds, type Wait } from './gate.js'
 import { SharedCounts } from './shared-counts.js'
 import { SharedRunning } from './shared-running.js'
 
@@ -69,7 +69,7 @@ export class Traffic {
     this.#isBound = isBound(bounds)
     this.#clock = clock
     const alone = signals === noSignals
-    const others = (kind: Kind): Others => ({
+    const others = (kind: Kind): OtherProcesses => ({
       taken: (client, ...taken) => this.#shared.add(`${kind} ${client}`, ...taken),
       changed: (client, ...running) => this.#sharedRunning?.changed(`${kind} ${client}`, ...running),
       running: (client) => this.#sharedRunning?.elsewhere(`${kind} ${client}`) ?? 0,

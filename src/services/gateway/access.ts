@@ -137,7 +137,7 @@ const LOGIN_SECONDS = DAY_SECONDS
 const MAX_REMEMBERED = 1000
 
 /** A verified token. It is compared with the row of its account at each use, which any process may have changed. */
-interface Known {
+interface VerifiedToken {
   /** The account as it was then: the token is invalid once its keys change. */
   readonly account: Account
   /** Expiry, seconds since 1970. */
@@ -152,7 +152,7 @@ export class Tokens {
   readonly #accounts: Pick<Accounts, 'find' | 'get'>
   readonly #urlSeconds: number
   /** Verifying a token costs a signature. */
-  readonly #known = new LRUCache<string, Known>({ max: MAX_REMEMBERED })
+  readonly #known = new LRUCache<string, VerifiedToken>({ max: MAX_REMEMBERED })
 
   constructor({ read }: Database<{ readonly accounts: Accounts }>, urlSeconds: number) {
     this.#accounts = read.accounts

@@ -174,7 +174,7 @@ const WRITE_ID = /^[\x21-\x7e]{1,128}$/
  * The order that an upload declares: the whole order; only the write id, because the rest comes with web.FenceUpload;
  * or nothing.
  */
-type AskedOrder = WriteOrder | { readonly lateFor: string } | undefined
+type DeclaredOrder = WriteOrder | { readonly lateFor: string } | undefined
 
 /**
  * Reads x-cloud-fence (a number, or `late`), x-cloud-write-id and x-cloud-expected-generation (`none`, or a
@@ -183,7 +183,7 @@ type AskedOrder = WriteOrder | { readonly lateFor: string } | undefined
 export function readWriteOrder(
   { names, features }: Pick<GatewayContext, 'names' | 'features'>,
   { headers }: ServiceRequest,
-): AskedOrder {
+): DeclaredOrder {
   const fence = headers[`${names.header}fence`]
   if (!features.has('write-fences') || fence === undefined) return undefined
   const writeId = headers[`${names.header}write-id`]

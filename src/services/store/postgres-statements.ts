@@ -8,7 +8,7 @@ import { type DatabaseWatch, watched } from './store-metrics.js'
 
 type Runner = Pick<pg.PoolClient, 'query'>
 
-interface Beside {
+interface Options {
   readonly claim?: PostgresClaim | undefined
   readonly watch?: DatabaseWatch | undefined
   /** Gets the errors of statements, in the order of their answers. */
@@ -24,7 +24,7 @@ const EVERY_COLUMN = /(?:\.|,\s*|\b(?:SELECT|RETURNING|DISTINCT)\s+)\*/i
  * The tables of a schema over a connection. The server keeps their statements, with plans: to parse and to plan takes
  * it longer than to run most of them.
  */
-export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>, beside: Beside = {}): T {
+export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>, beside: Options = {}): T {
   let keeps = true
   const connection: Connection = {
     engine: 'postgres',
@@ -78,7 +78,7 @@ interface StatementText {
   readonly name?: string
 }
 
-function statement(runner: Runner, asked: StatementText, { claim, watch, failed, mayRun }: Beside): Statement {
+function statement(runner: Runner, asked: StatementText, { claim, watch, failed, mayRun }: Options): Statement {
   const ask = <R>(query: () => Promise<R>): Promise<R> =>
     watched(
       async () => {

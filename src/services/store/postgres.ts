@@ -98,13 +98,13 @@ export function readPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog
 }
 
 /** What goes with a database. */
-interface Beside {
+interface ConnectionOptions {
   readonly id?: string
   readonly claim?: PostgresClaim | undefined
   readonly watch?: DatabaseWatch | undefined
 }
 
-function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Beside): PostgresDatabase<T> {
+function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: ConnectionOptions): PostgresDatabase<T> {
   const connections = (max: number, min: number, pipeline = false) => openPool(url, schema, log, { max, min, pipeline })
   const pools = {
     // One stays, by which a copy finds out whether the service runs.
@@ -176,7 +176,7 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly #queues = new LockQueues(CONNECT_MS)
   #closed: Promise<void> | undefined
 
-  constructor(pools: Pools, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: Beside) {
+  constructor(pools: Pools, schema: Schema<T>, log: ServicesLog, { id = '', claim, watch }: ConnectionOptions) {
     this.id = id
     this.#pools = pools
     this.#schema = schema

@@ -37,7 +37,7 @@ const LOOK_MS = 1000
 /** What the runs of programs begin with that know versions of objects; quotas of buckets as well. */
 const KNOWING = { versions: 'run_v', quotas: 'run_vq' } as const
 
-export type Known = keyof typeof KNOWING
+export type Feature = keyof typeof KNOWING
 
 /** Of earlier programs, too. */
 const ALL = 'run\\_%'
@@ -74,7 +74,7 @@ export class RunTable {
   }
 
   /** True while a program works with the database that does not know them. */
-  async isEarlierAlive(known: Known): Promise<boolean> {
+  async isEarlierAlive(known: Feature): Promise<boolean> {
     return (await this.#sql.earlier.get(KNOWING[known])) !== undefined
   }
 

@@ -1,6 +1,6 @@
 import { FenceClock } from './locks.js'
 
-interface Held {
+interface HeldLease {
   readonly lease: Lease
   /** By `performance.now()`. */
   readonly expires: number
@@ -8,7 +8,7 @@ interface Held {
   readonly owner: number
 }
 
-interface Waiting extends Held {
+interface Waiting extends HeldLease {
   readonly since: number
 }
 
@@ -17,7 +17,7 @@ type Entries<T> = Readonly<Record<LeaseKind, Map<string, T>>>
 
 /** The leases of one scope, and the first in line for each name and prefix. */
 interface Scope {
-  readonly held: Entries<Held>
+  readonly held: Entries<HeldLease>
   readonly line: Entries<Waiting>
   /** Calls until those that have expired are looked for. */
   untilClean: number
@@ -109,7 +109,7 @@ export class MemoryLeases implements LeaseStore {
   #scopeOf({ scope }: Lease): Scope {
     const known = this.#scopes.get(scope)
     if (known) return known
-    const made = { held: noEntries<Held>(), line: noEntries<Waiting>(), untilClean: MIN_CALLS }
+    const made = { held: noEntries<HeldLease>(), line: noEntries<Waiting>(), untilClean: MIN_CALLS }
     this.#scopes.set(scope, made)
     return made
   }
@@ -151,13 +151,13 @@ function isEmpty({ held, line }: Scope): boolean {
   return held.name.size + held.prefix.size + line.name.size + line.prefix.size === 0
 }
 
-function heldOf({ held }: Scope, { kind, name, token }: Lease): Held | undefined {
+function heldOf({ held }: Scope, { kind, name, token }: Lease): HeldLease | undefined {
   const found = held[kind].get(name)
   return found?.lease.token === token && found.expires > performance.now() ? found : undefined
 }
 
 /** The entries whose names the lease covers, or that cover its. */
-function inTheWay<T extends Held>(entries: Entries<T>, lease: Lease): T[] {
+function inTheWay<T extends HeldLease>(entries: Entries<T>, lease: Lease): T[] {
   const found: T[] = []
   if (lease.kind === 'name') {
     const same = entries.name.get(lease.name)

@@ -132,13 +132,13 @@ export function isOfBucket(upload: Pick<UploadRecord, 'birth'>, creationTime: st
 const CHECKED_EVERY = 64
 
 /** Uploads of an account whose uploads are bounded: all that are under way, and some that have ended. */
-export interface Begun {
+export interface UploadIds {
   readonly uploadIds: readonly string[]
 }
 
 interface BegunUploadsOptions {
   /** By the canonical id of the account. */
-  readonly begun: Table<Begun>
+  readonly begun: Table<UploadIds>
   readonly uploads: Table<UploadRecord>
   readonly locks: Locks
 }

@@ -15,13 +15,13 @@ import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
 import type { StagedBytes } from './staged-part.js'
 import { isUploadId, type Staging } from './staging.js'
-import { type Begun, BegunUploads, partKey, UploadSweep } from './upload-sweep.js'
+import { BegunUploads, partKey, type UploadIds, UploadSweep } from './upload-sweep.js'
 
 interface UploadsOptions extends Logging {
   readonly uploads: Table<UploadRecord>
   readonly parts: Table<PartRecord>
   readonly completed: Table<CompletedUpload>
-  readonly begun: Table<Begun>
+  readonly begun: Table<UploadIds>
   readonly staging: Staging
   readonly stagedBytes: StagedBytes
   /** Id of the place of the staging; undefined for the data folder of the only process that uses the records. */

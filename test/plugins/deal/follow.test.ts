@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { steady } from '../../../plugins/deal/deal-document.js'
 import { OBJECT_DEAL, type OfflineDealInput } from '../../../plugins/deal/jobs/inputs.js'
-import { type TaskRecord, tellTask } from '../../../plugins/deal/offline/task-records.js'
+import { annotateTask, type TaskRecord } from '../../../plugins/deal/offline/task-records.js'
 import { type DealRecord, DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import type { Job, JobProgress } from '../../../src/api/jobs.js'
@@ -302,7 +302,7 @@ class Telling {
 t.test('all objects of a task are told it, on every page of the listing', async (t) => {
   const job = new Telling()
   const record = { sent: Date.parse('2026-02-01T00:00:00Z'), task: { uuid: 'u-1' } }
-  await tellTask(job as unknown as RunningJob<OfflineDealInput>, record as TaskRecord)
+  await annotateTask(job as unknown as RunningJob<OfflineDealInput>, record as TaskRecord)
   t.same([...job.told.keys()].sort(), keys)
   t.same(job.told.get('key-1249'), { facts: { 'task-uuid': 'u-1' } })
   t.match(job.last, { phase: 'Telling', tasks: { total: 250, succeeded: 250 } })

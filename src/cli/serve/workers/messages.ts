@@ -56,7 +56,7 @@ export type ToWorker =
   | { readonly kind: 'stop' }
 
 /** Longest time for which a message waits for another one to be sent with, ms. */
-const LATE_MS = 2
+const MAX_DELAY_MS = 2
 
 /**
  * Sends the messages of one turn of the event loop together, in order: each message between processes costs a system
@@ -89,7 +89,7 @@ export class Batch<Message> {
     this.#late ??= setTimeout(() => {
       this.#late = undefined
       this.#flush()
-    }, LATE_MS)
+    }, MAX_DELAY_MS)
   }
 
   /** Sends the message at once, after those before it. */

@@ -70,7 +70,7 @@ export async function startWorkers(
   const metricsOfAll = async () => aggregate([await supervisor.metrics(), await own.snapshot()])
 
   const fenced = featuresOf(new Set(parseQuirks(config.gatewayQuirks)), new Set()).includes('write-fences')
-  const leases = new MemoryLeases((token) => supervisor.tell(`${STORE} lease ${token}`))
+  const leases = new MemoryLeases((token) => supervisor.broadcast(`${STORE} lease ${token}`))
   const supervisor: Supervisor = new Supervisor({
     count: workersOf(config),
     log,

@@ -66,7 +66,7 @@ export class Supervisor {
   }
 
   /** Passes a signal on to all workers but its sender. */
-  tell(text: string, sender?: Worker): void {
+  broadcast(text: string, sender?: Worker): void {
     for (const worker of this.#workers.values()) if (worker !== sender) this.#send(worker, { kind: 'signal', text })
   }
 
@@ -131,7 +131,7 @@ export class Supervisor {
     const receive = (message: FromWorker) => {
       if (message.kind === 'question') void this.#answer(worker, answers, message)
       else if (message.kind === 'release') this.#options.release(message.lease)
-      else if (message.kind === 'signal') this.tell(message.text, worker)
+      else if (message.kind === 'signal') this.broadcast(message.text, worker)
       else if (message.kind === 'stepped') this.#steps.done(message)
       else if (message.kind === 'metrics') {
         if (!worker.isDead()) this.#metrics.received(worker.id, message.id, message.families)

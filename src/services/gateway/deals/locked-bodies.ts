@@ -18,7 +18,7 @@ type LockedContext = Pick<GatewayCore, 'db' | 'network' | 'tasks' | 'log' | 'upk
 const LAST_SECONDS = 3 * 86_400
 const END = 1 / 20
 
-/** Most versions per query. */
+/** Versions per page. */
 const PAGE = 100
 
 /**

@@ -4,7 +4,7 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { GatewayExchange } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
-import { type AskedLock, type LockRow, lockModes, type Retention } from '../store/object-locks.js'
+import { type DeclaredLock, type LockRow, lockModes, type Retention } from '../store/object-locks.js'
 import type { ObjectRow } from '../store/objects.js'
 import type { VersionRef } from '../store/version-reads.js'
 import { shownId } from '../store/versions.js'
@@ -47,7 +47,7 @@ export function versionHeaders(
 export function readLock(
   { request: { headers }, identity, context: { names } }: GatewayExchange,
   bucket: BucketRow,
-): AskedLock | undefined {
+): DeclaredLock | undefined {
   const read = (name: string) => headers[`${names.header}${name}`]?.toString()
   const mode = read('lock-mode')
   const until = read('retain-until')

@@ -145,13 +145,13 @@ export const removeObject = defineMethod({
   },
 })
 
-interface AskedCondition {
+interface RemovalParams {
   readonly noncurrentSince: string | undefined
   readonly newerNoncurrent: number | undefined
   readonly alone: boolean | undefined
 }
 
-function conditionOf({ noncurrentSince, newerNoncurrent, alone }: AskedCondition): RemovalCondition | undefined {
+function conditionOf({ noncurrentSince, newerNoncurrent, alone }: RemovalParams): RemovalCondition | undefined {
   if (alone && (noncurrentSince ?? newerNoncurrent) !== undefined) throw new GatewayError('InvalidArguments')
   if (alone) return { alone }
   if (noncurrentSince !== undefined) return { noncurrentSince, newer: newerNoncurrent ?? 0 }

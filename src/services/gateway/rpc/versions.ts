@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Known } from '../../store/runs.js'
+import type { Feature } from '../../store/runs.js'
 import { GatewayError } from '../errors.js'
 import type { GatewayTables } from '../index-schema.js'
 import { isTime } from '../rest/version-headers.js'
@@ -105,7 +105,7 @@ const setObjectLock = defineSignedMethod({
 })
 
 /** Throws GatewayError InvalidBucketState while a program would pass by versions and locks, or quotas. */
-export async function mustKnow({ runs }: Pick<GatewayTables, 'runs'>, known: Known): Promise<void> {
+export async function mustKnow({ runs }: Pick<GatewayTables, 'runs'>, known: Feature): Promise<void> {
   if (await runs.isEarlierAlive(known)) throw new GatewayError('InvalidBucketState', { value: EARLIER })
 }
 
@@ -118,7 +118,7 @@ export async function changeBucket(
   { context, account }: SignedCall,
   bucketName: string,
   change: (tables: GatewayTables, bucket: BucketRow) => Promise<void>,
-  { find = mustOwnBucket, known = 'versions' }: { readonly find?: typeof mustOwnBucket; readonly known?: Known } = {},
+  { find = mustOwnBucket, known = 'versions' }: { readonly find?: typeof mustOwnBucket; readonly known?: Feature } = {},
 ): Promise<void> {
   const found = await find(context, account, bucketName)
   const work = async (tables: GatewayTables) => {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import pLimit from 'p-limit'
 import { silentLog } from '../../log.js'
 import { type Bodies, BodyError, generationOf, nameAgain, type OpenBody, type StoredBody } from '../../store/bodies.js'
-import type { AloneWith } from '../../store/copy/places.js'
+import type { ExclusiveTables } from '../../store/copy/locations.js'
 import { type Connection, pages, statements } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
 import type { GatewayTables } from '../index-schema.js'
@@ -99,7 +99,7 @@ class Damage extends Error {}
  */
 export async function moveBodies(
   folder: string,
-  { db, requireHeld }: AloneWith<GatewayTables & { readonly bodyRows: BodyRows }>,
+  { db, requireHeld }: ExclusiveTables<GatewayTables & { readonly bodyRows: BodyRows }>,
   store: BodiesOptions,
   to: BodyLocation,
   onProgress: (progress: MoveProgress) => void,

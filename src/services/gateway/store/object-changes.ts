@@ -9,7 +9,7 @@ import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
 import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
-import { type AskedLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
+import { type DeclaredLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
 import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
 import { type AccountQuota, type Quotas, quotaOf } from './quotas.js'
 import { above, justAfter } from './scan.js'
@@ -38,7 +38,7 @@ export interface Draft {
   /** What the client keeps with the object. */
   readonly record?: string | undefined
   /** Besides that of the bucket. */
-  readonly lock?: AskedLock | undefined
+  readonly lock?: DeclaredLock | undefined
   /**
    * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to
    * refuse the draft.

@@ -25,7 +25,7 @@ export interface Retention {
 }
 
 /** The lock that a new object shall have, beyond that of its bucket. */
-export interface AskedLock {
+export interface DeclaredLock {
   readonly retention?: Retention | undefined
   readonly hold?: boolean | undefined
 }
@@ -163,7 +163,7 @@ export async function lockNew(
   { locks }: LockTables,
   { lockRule }: BucketRow,
   generation: string,
-  { retention, hold = false }: AskedLock = {},
+  { retention, hold = false }: DeclaredLock = {},
 ): Promise<LockRow | undefined> {
   if (lockRule === null) {
     if (retention !== undefined || hold) throw new GatewayError('NoLockConfiguration')

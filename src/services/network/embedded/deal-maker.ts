@@ -129,7 +129,7 @@ export class DealMaker {
 const SLOWNESS = 10
 
 /** A provider as it is when it is asked. */
-interface AskedProvider extends ProviderTerms {
+interface ProviderState extends ProviderTerms {
   readonly faults: ReadonlySet<Fault>
 }
 
@@ -155,7 +155,7 @@ export class Proposer {
    * Returns the provider. Throws NetworkError when it does not exist or is offline.
    * @param tables of a transaction that is to see the provider
    */
-  async willing(minerId: string, tables: ProposerTables = this.#db.read): Promise<AskedProvider> {
+  async willing(minerId: string, tables: ProposerTables = this.#db.read): Promise<ProviderState> {
     const provider = await tables.providers.find(minerId)
     if (provider === undefined) {
       throw new NetworkError(
@@ -177,7 +177,7 @@ export class Proposer {
    * Why a provider rejects a deal, as a sentence; undefined when it accepts.
    * @param price price in the terms, attoFIL
    */
-  rejection(provider: AskedProvider, terms: DealTerms, price: bigint, pieceSize: number): string | undefined {
+  rejection(provider: ProviderState, terms: DealTerms, price: bigint, pieceSize: number): string | undefined {
     return provider.faults.has('rejects')
       ? `Provider ${provider.minerId} rejects the deal: it takes no new deals at present.`
       : reasonToReject(provider, terms, price, pieceSize)
@@ -188,7 +188,7 @@ export class Proposer {
   }
 
   /** The epochs of a deal whose data the provider has from now on. */
-  schedule(provider: AskedProvider): Pick<DealSchedule, 'proposedEpoch' | 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'> {
+  schedule(provider: ProviderState): Pick<DealSchedule, 'proposedEpoch' | 'acceptEpoch' | 'sealEpoch' | 'activeEpoch'> {
     const pace = provider.faults.has('slow') ? SLOWNESS : 1
     const proposedEpoch = this.#epochs.epoch()
     const acceptEpoch = proposedEpoch + provider.acceptEpochs * pace

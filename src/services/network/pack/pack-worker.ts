@@ -46,7 +46,7 @@ const INDEX_BYTES = 16 * 1024 * 1024
 const BATCH_BYTES = 64 * 1024
 
 /** A batch has at most so many CIDs: blocks that were sent already may be read without end. */
-const BATCH_BLOCKS = 1024
+const MAX_BATCH_BLOCKS = 1024
 
 const reader = new CarReader(INDEX_BYTES)
 
@@ -109,7 +109,7 @@ async function* itemsOf(task: PackTask, signal: AbortSignal): AsyncIterable<Pack
     for await (const section of carOf(CID.parse(task.root), car.block, scope)) {
       sections.push(section)
       length += section.length
-      if (length < BATCH_BYTES && read.length < BATCH_BLOCKS) continue
+      if (length < BATCH_BYTES && read.length < MAX_BATCH_BLOCKS) continue
       yield { bytes: Buffer.concat(sections, length), read }
       sections = []
       length = 0

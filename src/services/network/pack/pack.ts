@@ -61,13 +61,13 @@ const wrongLength = ({ path, size }: DealFile, how: string): Error =>
   new Error(`The content of ${JSON.stringify(path.join('/'))} is ${how} than the declared ${size} bytes.`)
 
 class Progress {
-  readonly #tell: PackOptions['onProgress']
+  readonly #onProgress: PackOptions['onProgress']
   #bytes = 0
   #reported = 0
   files = 0
 
   constructor({ onProgress }: PackOptions) {
-    this.#tell = onProgress
+    this.#onProgress = onProgress
   }
 
   bytes(count: number): void {
@@ -82,7 +82,7 @@ class Progress {
 
   #say(): void {
     this.#reported = this.#bytes
-    this.#tell?.(this.#bytes, this.files)
+    this.#onProgress?.(this.#bytes, this.files)
   }
 }
 

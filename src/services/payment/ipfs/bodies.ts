@@ -4,7 +4,7 @@ import type { Span } from '../../http/send.js'
 import type { Resolved } from '../../network/pack/index.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentLimits } from '../limits.js'
-import type { Ask } from './content-request.js'
+import type { ContentRequest } from './content-request.js'
 import { contentType, SNIFFED_BYTES } from './content-type.js'
 import { IMMUTABLE, type Readable, spanOf } from './headers.js'
 
@@ -20,8 +20,8 @@ export interface Body {
   bytes(span: Span | undefined): AsyncIterable<Uint8Array>
 }
 
-interface Found extends Resolved {
-  readonly ask: Ask
+interface FoundContent extends Resolved {
+  readonly wanted: ContentRequest
   readonly car: Readable
   readonly packing: Packing
   readonly limits: PaymentLimits
@@ -34,16 +34,16 @@ const SANDBOX: HeaderList = [
 ]
 
 /** Rejects with PaymentError `unacceptable` when the content has no such form. */
-export async function bodyOf(found: Found): Promise<Body> {
-  const { ask, cid, node, car } = found
-  switch (ask.form) {
+export async function bodyOf(found: FoundContent): Promise<Body> {
+  const { wanted, cid, node, car } = found
+  switch (wanted.form) {
     case 'raw':
       return bytesBody(await car.block(cid), `${cid}.raw`, 'application/vnd.ipld.raw')
     case 'car':
       return carBody(found)
     case 'file':
-      if (node.kind === 'file') return fileBody(found, cid, ask.fileName ?? ask.path.names.at(-1) ?? '')
-      if (ask.kind !== undefined) throw notOfKind(ask.kind)
+      if (node.kind === 'file') return fileBody(found, cid, wanted.fileName ?? wanted.path.names.at(-1) ?? '')
+      if (wanted.kind !== undefined) throw notOfKind(wanted.kind)
       if (node.kind === 'symlink') return bytesBody(node.target, cid.toString(), 'inode/symlink')
       return directoryBody(found)
   }
@@ -59,16 +59,16 @@ function bytesBody(bytes: Uint8Array, etag: string, type: string): Body {
   }
 }
 
-async function carBody({ ask, cid, node, car, above, limits }: Found): Promise<Body> {
-  const { scope, duplicates, bytes } = ask.car
+async function carBody({ wanted, cid, node, car, above, limits }: FoundContent): Promise<Body> {
+  const { scope, duplicates, bytes } = wanted.car
   const isPart = bytes !== undefined && node.kind === 'file'
-  const span = isPart ? spanOf(ask.car, await car.fileSize(cid)) : undefined
+  const span = isPart ? spanOf(wanted.car, await car.fileSize(cid)) : undefined
   const shape = [
     scope,
     duplicates ? 'y' : 'n',
     bytes?.from ?? '',
     bytes?.to ?? '',
-    ...ask.path.names.map(encodeURIComponent),
+    ...wanted.path.names.map(encodeURIComponent),
   ]
   return {
     size: undefined,
@@ -85,11 +85,11 @@ async function carBody({ ask, cid, node, car, above, limits }: Found): Promise<B
 }
 
 /** @param own CID of the file; that of the path is its directory's for an `index.html` */
-async function fileBody({ ask, cid, car }: Found, own: CID, name: string): Promise<Body> {
+async function fileBody({ wanted, cid, car }: FoundContent, own: CID, name: string): Promise<Body> {
   const size = await car.fileSize(own)
   const beginning = await firstBytes(car, own, Math.min(size, SNIFFED_BYTES))
   const type = contentType(name, beginning, beginning.length === size)
-  if (ask.kind !== undefined && type !== `application/${ask.kind}`) throw notOfKind(ask.kind)
+  if (wanted.kind !== undefined && type !== `application/${wanted.kind}`) throw notOfKind(wanted.kind)
   return {
     size,
     etag: `"${cid}"`,
@@ -103,7 +103,7 @@ async function fileBody({ ask, cid, car }: Found, own: CID, name: string): Promi
 }
 
 /** Its `index.html`. Rejects with PaymentError `unacceptable` for a directory without. */
-async function directoryBody(found: Found): Promise<Body> {
+async function directoryBody(found: FoundContent): Promise<Body> {
   const { node, car, packing } = found
   const index = await packing.entryOf(node, 'index.html', car.block)
   if (index !== undefined) {

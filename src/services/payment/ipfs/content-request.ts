@@ -4,7 +4,7 @@ import { PaymentError } from '../errors.js'
 /** How a content is to be sent: as a file, as one block, or as a CAR. */
 type Form = 'file' | 'raw' | 'car'
 
-export interface Ask {
+export interface ContentRequest {
   readonly path: ContentPath
   readonly form: Form
   /** The form is that of the Accept header, not of the URL. */
@@ -33,7 +33,7 @@ const OTHER_TYPES = OTHER_CODECS.map((codec) => `application/vnd.ipld.${codec}`)
  * Reads a request for `/ipfs/<cid>[/path]` (https://specs.ipfs.tech/http-gateways/path-gateway/ and
  * https://specs.ipfs.tech/http-gateways/trustless-gateway/). Throws PaymentError.
  */
-export function readAsk(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): Ask {
+export function readContentRequest(path: string, query: URLSearchParams, headers: IncomingHttpHeaders): ContentRequest {
   if (headers['service-worker'] === 'script') {
     // It would control all contents of this origin
     // (https://specs.ipfs.tech/http-gateways/path-gateway/#service-worker-request-header).
@@ -64,7 +64,7 @@ function typesOf(accept: string): Types {
 }
 
 /** The parameter counts more than the header. */
-function readForm(format: string, types: Types): Pick<Ask, 'form' | 'byAccept' | 'kind'> {
+function readForm(format: string, types: Types): Pick<ContentRequest, 'form' | 'byAccept' | 'kind'> {
   const [, accepted] = Object.entries(FORM_TYPES).find(([type]) => types.has(type)) ?? []
   const other = OTHER_TYPES.find((type) => types.has(type))
   if (OTHER_CODECS.includes(format) || (format === '' && accepted === undefined && other !== undefined)) {

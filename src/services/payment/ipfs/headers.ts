@@ -1,7 +1,7 @@
 import type { CID } from 'multiformats/cid'
 import type { HeaderList } from '../../http/errors.js'
 import type { CarSource, OpenCar } from '../../network/pack/index.js'
-import { type Ask, type CarTerms, pathOf } from './content-request.js'
+import { type CarTerms, type ContentRequest, pathOf } from './content-request.js'
 
 /** The answers can never change: a year. */
 export const IMMUTABLE = 'public, max-age=29030400, immutable'
@@ -21,10 +21,14 @@ interface About {
   readonly roots: string
 }
 
-export function commonHeaders(ask: Ask, { etag, cache, roots }: About, query: URLSearchParams): HeaderList {
-  const { text } = ask.path
+export function commonHeaders(
+  wanted: ContentRequest,
+  { etag, cache, roots }: About,
+  query: URLSearchParams,
+): HeaderList {
+  const { text } = wanted.path
   return [
-    ...(ask.byAccept ? ['Content-Location', located(ask, query)] : []),
+    ...(wanted.byAccept ? ['Content-Location', located(wanted, query)] : []),
     ...CROSS_ORIGIN,
     ...['Cache-Control', cache, 'ETag', etag],
     ...['X-Ipfs-Path', text, 'X-Ipfs-Roots', roots, 'Ipfs-Uri', text.replace('/ipfs/', 'ipfs://')],
@@ -36,7 +40,7 @@ export function commonHeaders(ask: Ask, { etag, cache, roots }: About, query: UR
  * The URL of this very answer, for caches that do not look at Accept:
  * https://specs.ipfs.tech/http-gateways/path-gateway/#content-location-response-header
  */
-function located({ path: { cid, names }, form }: Ask, query: URLSearchParams): string {
+function located({ path: { cid, names }, form }: ContentRequest, query: URLSearchParams): string {
   const own = new URLSearchParams(query)
   own.set('format', form)
   return `${pathOf(cid, names)}?${own}`
@@ -45,7 +49,7 @@ function located({ path: { cid, names }, form }: Ask, query: URLSearchParams): s
 const EXTENSIONS = { file: '', raw: '.bin', car: '.car' } as const
 
 /** Names the file for the one who saves it: in ASCII for old clients, and in UTF-8 (RFC 6266, appendix D). */
-export function disposition({ form, path, fileName, download }: Ask, cid: string): string {
+export function disposition({ form, path, fileName, download }: ContentRequest, cid: string): string {
   const kind = form === 'file' && !download ? 'inline' : 'attachment'
   const own = form === 'file' ? (path.names.at(-1) ?? cid) : cid
   const name = (fileName ?? `${own}${EXTENSIONS[form]}`).toWellFormed()

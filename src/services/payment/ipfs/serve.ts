@@ -10,7 +10,7 @@ import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentExchange } from '../exchange.js'
 import { type Body, bodyOf } from './bodies.js'
-import { type Ask, pathOf, readAsk } from './content-request.js'
+import { type ContentRequest, pathOf, readContentRequest } from './content-request.js'
 import { CROSS_ORIGIN, commonHeaders, contained, disposition, type Readable } from './headers.js'
 
 /**
@@ -23,20 +23,24 @@ export async function serveIpfs(exchange: PaymentExchange): Promise<undefined> {
     reply(exchange, 204, CROSS_ORIGIN)
     return
   }
-  const ask = readAsk(target.path, query, request.headers)
+  const wanted = readContentRequest(target.path, query, request.headers)
   const packing = await import('../../network/pack/index.js')
-  const root = parse(() => CID.parse(ask.path.cid))
+  const root = parse(() => CID.parse(wanted.path.cid))
   requireAllowed(context, root)
   const car =
-    contained(root, packing) ?? (await openContent(context, ask, root, request.headers['cache-control'] ?? ''))
+    contained(root, packing) ?? (await openContent(context, wanted, root, request.headers['cache-control'] ?? ''))
   try {
-    const resolved = await known(() => packing.resolvePath(root, ask.path.names, car.block))
+    const resolved = await known(() => packing.resolvePath(root, wanted.path.names, car.block))
     const isDirectory = resolved.node.kind === 'directory' || resolved.node.kind === 'shard'
-    if (ask.form === 'file' && isDirectory && !ask.path.closed) return redirect(exchange, ask)
-    const body = await known(() => bodyOf({ ...resolved, ask, car, packing, limits: context.limits }))
-    const common = commonHeaders(ask, { ...body, roots: [ask.path.cid, ...resolved.roots.slice(1)].join(',') }, query)
-    const sent = () => send(exchange, body, common, disposition(ask, resolved.cid.toString()))
-    await (ask.form === 'car' ? context.carSlots.run(undefined, clientOf(request), sent) : sent())
+    if (wanted.form === 'file' && isDirectory && !wanted.path.closed) return redirect(exchange, wanted)
+    const body = await known(() => bodyOf({ ...resolved, wanted, car, packing, limits: context.limits }))
+    const common = commonHeaders(
+      wanted,
+      { ...body, roots: [wanted.path.cid, ...resolved.roots.slice(1)].join(',') },
+      query,
+    )
+    const sent = () => send(exchange, body, common, disposition(wanted, resolved.cid.toString()))
+    await (wanted.form === 'car' ? context.carSlots.run(undefined, clientOf(request), sent) : sent())
   } finally {
     await car.close()
   }
@@ -48,18 +52,23 @@ function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
 }
 
 /** Relative links in the index.html of a directory need the slash. */
-function redirect(exchange: PaymentExchange, { path: { cid, names } }: Ask): undefined {
+function redirect(exchange: PaymentExchange, { path: { cid, names } }: ContentRequest): undefined {
   const query = exchange.query.size === 0 ? '' : `?${exchange.query}`
   reply(exchange, 301, [...CROSS_ORIGIN, 'Location', `${pathOf(cid, names)}/${query}`])
 }
 
 /** Opens the CAR of a content that has the block, which may come back from a provider first. Throws PaymentError. */
-async function openContent(context: PaymentContext, ask: Ask, cid: CID, cacheControl: string): Promise<Readable> {
+async function openContent(
+  context: PaymentContext,
+  wanted: ContentRequest,
+  cid: CID,
+  cacheControl: string,
+): Promise<Readable> {
   const { contents } = context.db.read
   const content = await contents.ofBlock(cid.multihash.digest)
   const onlyIfCached = /\bonly-if-cached\b/.test(cacheControl)
   if (content === undefined || (onlyIfCached && content.place !== 'here')) {
-    throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${ask.path.cid}`)
+    throw new PaymentError(onlyIfCached ? 'unmet' : 'absent', `this gateway does not have ${wanted.path.cid}`)
   }
   let here: Content | undefined = content
   if (content.place === 'provider') {

@@ -78,8 +78,8 @@ function readPrice(text: string, name: string): string {
   return sortable(price)
 }
 
-/** Most tasks of a provider in one answer, unless the request says otherwise. */
-const OF_PROVIDER = 20
+/** Tasks in one answer, unless the request says otherwise. */
+const DEFAULT_LIMIT = 20
 
 /** GET /tasks: the tasks of the caller, or, to an anonymous caller, the public ones. */
 export function showTasks(exchange: PlatformExchange): Promise<object> {
@@ -94,7 +94,7 @@ export async function showProviderTasks(exchange: PlatformExchange): Promise<obj
   const user = requireUser(exchange)
   // A user has all providers, or none.
   const sql = hasProviders(user) ? 'miner_id IS NOT NULL' : '1 = 0'
-  return show(exchange, { sql, values: [] }, OF_PROVIDER)
+  return show(exchange, { sql, values: [] }, DEFAULT_LIMIT)
 }
 
 async function show(exchange: PlatformExchange, scope: Condition, usualLimit?: number): Promise<object> {

@@ -12,13 +12,13 @@ import { findProvider, readFile } from './create-task.js'
 import { dealView } from './deal-table.js'
 import type { Task } from './task.js'
 
-/** Most deals in one answer, unless the request says otherwise. */
-const USUAL_DEALS = 20
+/** Deals in one answer, unless the request says otherwise. */
+const DEFAULT_LIMIT = 20
 
 export async function showTask(exchange: PlatformExchange): Promise<object> {
   const { context, path } = exchange
   const { market, db } = context
-  const page = readPage(exchange, USUAL_DEALS)
+  const page = readPage(exchange, DEFAULT_LIMIT)
   await market.scheduler.catchUp()
   const task = await readableTask(exchange, path.task_uuid ?? '')
   const bids = await db.read.bids.ofTask(task.id)

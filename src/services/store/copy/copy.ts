@@ -1,5 +1,5 @@
 import { COPYING, type Connection, CREATE_COPYING, type Database } from '../database.js'
-import type { CopiedService, CopyLocation, CopySource, CopyTarget } from './places.js'
+import type { CopiedService, CopyLocation, CopySource, CopyTarget } from './locations.js'
 import { copyRows, type Digest, digestOf, hasRows, lastNumber, setLastNumber } from './rows.js'
 import { type Table, tablesOf } from './tables.js'
 
@@ -25,9 +25,9 @@ interface Pair {
 }
 
 /**
- * Copies the tables of the services to an empty place, and compares all rows. A copy that was interrupted goes on where
+ * Copies the tables of the services to an empty location, and compares all rows. A copy that was interrupted goes on where
  * it has stopped. Until it is complete, no service starts there. Throws RangeError when the
- * copy differs or something else is in its place, and what the places throw.
+ * copy differs or something else is in its place, and what the locations throw.
  * @param services the first one is always there
  */
 export async function copyTables(
@@ -136,23 +136,23 @@ async function isMarked(connection: Connection, { engine }: CopyLocation): Promi
   return (await connection.prepare(sql).get()) !== undefined
 }
 
-async function markOf(connection: Connection, place: CopyLocation): Promise<string | undefined> {
-  if (!(await isMarked(connection, place))) return undefined
+async function markOf(connection: Connection, location: CopyLocation): Promise<string | undefined> {
+  if (!(await isMarked(connection, location))) return undefined
   return (await connection.prepare(`SELECT source FROM ${COPYING}`).get<{ source: string }>())?.source
 }
 
-async function mark(target: Database<Connection>, place: CopyLocation, source: string): Promise<void> {
+async function mark(target: Database<Connection>, location: CopyLocation, source: string): Promise<void> {
   await target.transaction(async (connection) => {
-    if (await isMarked(connection, place)) await connection.prepare(`DROP TABLE ${COPYING}`).run()
+    if (await isMarked(connection, location)) await connection.prepare(`DROP TABLE ${COPYING}`).run()
     await connection.prepare(CREATE_COPYING).run()
     await connection.prepare(`INSERT INTO ${COPYING} (source) VALUES (?)`).run(source)
   })
 }
 
 /** Removes the mark of a copy that has not begun: services may make their tables there. */
-async function leave(target: Database<Connection>, place: CopyLocation): Promise<void> {
+async function leave(target: Database<Connection>, location: CopyLocation): Promise<void> {
   await target.transaction(async (connection) => {
-    if ((await isMarked(connection, place)) && (await markOf(connection, place)) === undefined)
+    if ((await isMarked(connection, location)) && (await markOf(connection, location)) === undefined)
       await connection.prepare(`DROP TABLE ${COPYING}`).run()
   })
 }
@@ -160,11 +160,11 @@ async function leave(target: Database<Connection>, place: CopyLocation): Promise
 async function complete(
   { inSqlite = [] }: CopiedService,
   target: Database<Connection>,
-  place: CopyLocation,
+  location: CopyLocation,
 ): Promise<void> {
   await target.transaction(async (connection) => {
-    if (!(await isMarked(connection, place))) return
-    if (place.engine === 'sqlite') for (const sql of inSqlite) await connection.prepare(sql).run()
+    if (!(await isMarked(connection, location))) return
+    if (location.engine === 'sqlite') for (const sql of inSqlite) await connection.prepare(sql).run()
     await connection.prepare(`DROP TABLE ${COPYING}`).run()
   })
 }

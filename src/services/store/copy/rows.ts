@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Connection, Database, Row, Value } from '../database.js'
 import type { Column, Engine, Table } from './tables.js'
 
-/** Most rows of a page, and bytes of their texts and blobs behind which it gets no further row. */
+/** Rows per page, and bytes of their texts and blobs behind which it gets no further row. */
 const PAGE = 500
 const PAGE_BYTES = 4 * 2 ** 20
 

@@ -14,7 +14,7 @@ import {
   type CopyLocation,
   openFolder,
   openServer,
-} from '../../../../src/services/store/copy/places.js'
+} from '../../../../src/services/store/copy/locations.js'
 import { tablesOf } from '../../../../src/services/store/copy/tables.js'
 import type { Connection, Database, Schema } from '../../../../src/services/store/database.js'
 import { openStore } from '../../../../src/services/store/open.js'

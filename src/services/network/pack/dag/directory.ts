@@ -153,13 +153,13 @@ function placesOf(name: string, digits: number): string {
   return (digits <= hash.length ? hash : hash + longerHash(name)).toUpperCase()
 }
 
-interface Found {
+interface FoundEntry {
   readonly link: NamedLink
   /** The shards below the first one that lead to it. */
   readonly shards: readonly CID[]
 }
 
-export async function entryOf(node: UnixfsNode, name: string, block: ReadBlock): Promise<Found | undefined> {
+export async function entryOf(node: UnixfsNode, name: string, block: ReadBlock): Promise<FoundEntry | undefined> {
   if (node.kind !== 'directory' && node.kind !== 'shard') return undefined
   if (node.kind === 'directory') {
     const link = node.links.find((one) => one.name === name)

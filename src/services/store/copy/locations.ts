@@ -42,10 +42,10 @@ export interface CopyLocation {
   fill(service: CopiedService): Promise<CopyTarget>
   /**
    * Notes where the tables of a service are from now on.
-   * @param id of the schema in PostgreSQL; undefined: in this place
+   * @param id of the schema in PostgreSQL; undefined: at this location
    */
   note(service: CopiedService, id: string | undefined): void
-  /** Rejects when a service may have begun to use the place meanwhile. */
+  /** Rejects when a service may have begun to use the location meanwhile. */
   requireHeld(): Promise<void>
   release(): Promise<void>
 }
@@ -125,7 +125,7 @@ export async function openServer(
 }
 
 /** The tables of one service, which nothing else uses meanwhile. */
-export interface AloneWith<T> {
+export interface ExclusiveTables<T> {
   readonly db: Database<T>
   /** Rejects when a service may have begun to use them meanwhile. */
   requireHeld(): Promise<void>
@@ -142,18 +142,18 @@ export async function openAlone<T>(
   database: string | undefined,
   { schema, file }: { readonly schema: Schema<T>; readonly file: string },
   log: ServicesLog,
-): Promise<AloneWith<T>> {
-  const place = openFolder(data, { create: false })
+): Promise<ExclusiveTables<T>> {
+  const location = openFolder(data, { create: false })
   const path = join(data, file)
   try {
     if (database === undefined) {
-      if (!(await place.has({ schema, file })))
-        throw new RangeError(`${place.name} has no tables of ${schema.owner}: name the database that has them.`)
+      if (!(await location.has({ schema, file })))
+        throw new RangeError(`${location.name} has no tables of ${schema.owner}: name the database that has them.`)
       const db = await openStore(schema, { file: path }, log)
       return {
         db,
-        requireHeld: () => place.requireHeld(),
-        close: () => db.close().finally(() => place.release()),
+        requireHeld: () => location.requireHeld(),
+        close: () => db.close().finally(() => location.release()),
       }
     }
     const { holdPostgres } = await import('./hold.js')
@@ -167,14 +167,14 @@ export async function openAlone<T>(
           db
             .close()
             .finally(() => held.release())
-            .finally(() => place.release()),
+            .finally(() => location.release()),
       }
     } catch (error) {
       await held.release()
       throw error
     }
   } catch (error) {
-    await place.release()
+    await location.release()
     throw error
   }
 }
