@@ -212,149 +212,116 @@ for (const mode of modes) {
 
     t.same(await everything(running, targets), before, 'nothing has changed')
   })
-
-  t.test(`${mode}: writing without reading, reading without writing`, async (t) => {
-    const writer: Identity = {
-      accessKeyId: 'writer',
-      secretAccessKey: 'writer-secret',
-      rights: [{ bucket: 'box', prefix: 'in/', access: 'write' }],
-    }
-    const reader: Identity = {
-      accessKeyId: 'reader',
-      secretAccessKey: 'reader-secret',
-      rights: [{ bucket: 'bo*', access: 'read' }],
-    }
-    const { endpoint } = await startInProcess(t, mode, { identities: [owner, writer, reader] })
-    const by =
-      (identity: Identity) =>
-      async (method: string, path: string, more: Partial<Wanted> = {}) =>
-        signedRequest(endpoint, identity, { method, path, ...more })
-    const [own, write, read] = [by(owner), by(writer), by(reader)]
-    await own('PUT', '/box')
-    await own('PUT', '/box/in/old', { body: 'old' })
-    await own('PUT', '/box/out', { body: 'out' })
-
-    const { etag = '' } = (await write('PUT', '/box/in/new', { body: 'new' })).headers
-    t.match(etag, /^"/)
-    const conditions: [string, Record<string, string>, string][] = [
-      ['/box/in/new', { 'if-none-match': '*' }, 'PreconditionFailed'],
-      ['/box/in/new', { 'if-match': '"0"' }, 'PreconditionFailed'],
-      ['/box/in/new', { 'if-match': etag }, ''],
-      ['/box/in/newer', { 'if-none-match': '*' }, ''],
-      ['/box/in/none', { 'if-match': '"0"' }, 'NoSuchKey'],
-      ['/box/out', { 'if-none-match': '*' }, 'AccessDenied'],
-      ['/box/out', { 'if-match': '"0"' }, 'AccessDenied'],
-      ['/box/none', { 'if-none-match': '*' }, 'AccessDenied'],
-    ]
-    for (const [path, headers, code] of conditions) {
-      const answer = await write('PUT', path, { body: 'new', headers })
-      t.equal(answer.code, code, `${path} ${JSON.stringify(headers)}: ${answer.body}`)
-      t.notMatch(answer.headers.etag ?? '', code === '' ? /^$/ : /./)
-    }
-    for (const path of ['/box/in/old', '/box/in/none', '/box/out']) {
-      t.equal((await write('GET', path)).code, 'AccessDenied', `GET ${path}`)
-      t.equal((await write('HEAD', path)).status, 403, `HEAD ${path}`)
-      t.equal((await write('GET', path, { query: { tagging: '' } })).code, 'AccessDenied', `tags of ${path}`)
-    }
-    const listings: Record<string, string>[] = [{}, { 'list-type': '2', prefix: 'in/' }, { versions: '' }]
-    for (const query of listings) t.equal((await write('GET', '/box', { query })).code, 'AccessDenied', 'a listing')
-    const source = { headers: { 'x-amz-copy-source': '/box/in/old' } }
-    t.equal((await write('PUT', '/box/in/copy', source)).code, 'AccessDenied', 'a copy reads')
-    const begun = await write('POST', '/box/in/parts', { query: { uploads: '' } })
-    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
-    const part = await write('PUT', '/box/in/parts', { query: { uploadId, partNumber: '1' }, body: 'part' })
-    t.equal(
-      (await write('PUT', '/box/in/parts', { query: { uploadId, partNumber: '2' }, ...source })).code,
-      'AccessDenied',
-    )
-    const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
-    t.match((await write('POST', '/box/in/parts', { query: { uploadId }, body: list })).body, '<ETag>')
-    t.equal((await own('GET', '/box/in/parts')).body, 'part')
-    t.equal((await write('DELETE', '/box/in/old')).status, 204)
-    t.equal((await write('DELETE', '/box')).code, 'AccessDenied')
-
-    t.equal((await read('GET', '/box/out')).body, 'out')
-    t.match((await read('GET', '/box')).body, '<Key>in/new</Key>')
-    const refused: [string, string, Partial<Wanted>?][] = [
-      ['PUT', '/box/out', { body: 'x' }],
-      ['PUT', '/box/new', { headers: { 'x-amz-copy-source': '/box/out' } }],
-      ['PUT', '/box/out', { query: { tagging: '' }, body: bodies.PutObjectTagging ?? '' }],
-      ['DELETE', '/box/out', { query: { tagging: '' } }],
-      ['PUT', '/box', { query: { tagging: '' }, body: bodies.PutBucketTagging ?? '' }],
-      ['POST', '/box/out', { query: { uploads: '' } }],
-      ['DELETE', '/box/out'],
-      ['DELETE', '/box'],
-      ['PUT', '/bottle'],
-    ]
-    for (const [method, path, more] of refused)
-      t.equal((await read(method, path, more)).code, 'AccessDenied', `${method} ${path} ${JSON.stringify(more ?? {})}`)
-    t.equal((await own('GET', '/box/out')).body, 'out')
-  })
 }
 
-t.test(
-  'nobody puts objects into a class that is paid for, or has them brought back, without the right to',
-  async (t) => {
-    const right = { bucket: 'box', prefix: 'in/', access: 'readwrite' } as const
-    const payer: Identity = {
-      accessKeyId: 'payer',
-      secretAccessKey: 'payer-secret',
-      rights: [right],
-      actions: ['attic:*'],
-    }
-    const guest: Identity = { accessKeyId: 'guest', secretAccessKey: 'guest-secret', rights: [right] }
-    const keeper: Identity = {
-      accessKeyId: 'keeper',
-      secretAccessKey: 'keeper-secret',
-      rights: [{ bucket: 'box', access: 'readwrite' }],
-    }
-    const admitted: string[] = []
-    const attic: Plugin = {
-      name: 'attic',
-      operations: [],
-      storageClasses: [
-        {
-          name: 'GLACIER',
-          action: 'attic:Keep',
-          async admit({ key }) {
-            admitted.push(key)
-            return { archive: { storageClass: 'GLACIER' }, stored: async () => ({}), dropped: async () => {} }
-          },
-          transition: async () => false,
-        },
-      ],
-    }
-    const { endpoint } = await startInProcess(t, 'full', {
-      identities: [owner, payer, guest, keeper],
-      plugins: [attic],
-    })
-    const send = (identity: Identity, method: string, path: string, more: Partial<Wanted> = {}) =>
+t.test('writing without reading, reading without writing', async (t) => {
+  const writer: Identity = {
+    ...{ accessKeyId: 'writer', secretAccessKey: 'writer-secret' },
+    rights: [{ bucket: 'box', prefix: 'in/', access: 'write' }],
+  }
+  const reader: Identity = {
+    ...{ accessKeyId: 'reader', secretAccessKey: 'reader-secret' },
+    rights: [{ bucket: 'bo*', access: 'read' }],
+  }
+  const { endpoint } = await startInProcess(t, 'full', { identities: [owner, writer, reader] })
+  const by =
+    (identity: Identity) =>
+    (method: string, path: string, more: Partial<Wanted> = {}) =>
       signedRequest(endpoint, identity, { method, path, ...more })
-    await send(owner, 'PUT', '/box')
-    for (const key of ['in/old', 'out/old']) await send(owner, 'PUT', `/box/${key}`, { body: 'old' })
+  const [own, write, read] = [by(owner), by(writer), by(reader)]
+  await own('PUT', '/box')
+  for (const key of ['in/old', 'out']) await own('PUT', `/box/${key}`, { body: key })
 
-    const archived = { 'x-amz-storage-class': 'GLACIER' }
-    const ways = (key: string): [string, string, Partial<Wanted>][] => [
-      ['PUT', `/box/${key}`, { body: 'new', headers: archived }],
-      ['PUT', `/box/${key}`, { headers: { ...archived, 'x-amz-copy-source': '/box/in/old' } }],
-      ['POST', `/box/${key}`, { query: { uploads: '' }, headers: archived }],
-    ]
-    for (const [method, path, more] of ways('out/old'))
-      t.equal((await send(payer, method, path, more)).code, 'AccessDenied', `${method} ${path}`)
-    for (const [method, path, more] of ways('in/old'))
-      t.equal((await send(guest, method, path, more)).code, 'AccessDenied', `${method} ${path} without the action`)
-    t.same(admitted, [], 'the plugin was not even asked')
-    for (const [method, path, more] of ways('in/old')) t.equal((await send(payer, method, path, more)).status, 200)
-    t.same(admitted, ['in/old', 'in/old', 'in/old'])
+  const { etag = '' } = (await write('PUT', '/box/in/new', { body: 'new' })).headers
+  const source = { headers: { 'x-amz-copy-source': '/box/in/old' } }
+  const begun = await write('POST', '/box/in/parts', { query: { uploads: '' } })
+  const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
+  const part = await write('PUT', '/box/in/parts', { query: { uploadId, partNumber: '1' }, body: 'part' })
+  const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
+  const tags = bodies.PutObjectTagging ?? ''
+  const asked: [by: typeof write, method: string, path: string, more: Partial<Wanted>, code: string][] = [
+    [write, 'PUT', '/box/in/new', { body: 'new', headers: { 'if-none-match': '*' } }, 'PreconditionFailed'],
+    [write, 'PUT', '/box/in/new', { body: 'new', headers: { 'if-match': etag } }, ''],
+    [write, 'PUT', '/box/in/none', { body: 'new', headers: { 'if-match': '"0"' } }, 'NoSuchKey'],
+    [write, 'PUT', '/box/out', { body: 'new', headers: { 'if-none-match': '*' } }, 'AccessDenied'],
+    [write, 'GET', '/box/in/old', {}, 'AccessDenied'],
+    [write, 'GET', '/box/in/none', {}, 'AccessDenied'],
+    [write, 'GET', '/box/in/old', { query: { tagging: '' } }, 'AccessDenied'],
+    [write, 'GET', '/box', { query: { prefix: 'in/' } }, 'AccessDenied'],
+    [write, 'GET', '/box', { query: { versions: '' } }, 'AccessDenied'],
+    [write, 'PUT', '/box/in/copy', source, 'AccessDenied'],
+    [write, 'PUT', '/box/in/parts', { query: { uploadId, partNumber: '2' }, ...source }, 'AccessDenied'],
+    [write, 'POST', '/box/in/parts', { query: { uploadId }, body: list }, ''],
+    [write, 'DELETE', '/box/in/old', {}, ''],
+    [write, 'DELETE', '/box', {}, 'AccessDenied'],
+    [read, 'GET', '/box/out', {}, ''],
+    [read, 'GET', '/box', {}, ''],
+    [read, 'PUT', '/box/out', { body: 'x' }, 'AccessDenied'],
+    [read, 'PUT', '/box/new', { headers: { 'x-amz-copy-source': '/box/out' } }, 'AccessDenied'],
+    [read, 'PUT', '/box/out', { query: { tagging: '' }, body: tags }, 'AccessDenied'],
+    [read, 'PUT', '/box', { query: { tagging: '' }, body: tags }, 'AccessDenied'],
+    [read, 'POST', '/box/out', { query: { uploads: '' } }, 'AccessDenied'],
+    [read, 'DELETE', '/box/out', {}, 'AccessDenied'],
+    [read, 'PUT', '/bottle', {}, 'AccessDenied'],
+  ]
+  for (const [send, method, path, more, code] of asked)
+    t.equal((await send(method, path, more)).code, code, `${method} ${path} ${JSON.stringify(more)}`)
+  t.equal((await own('GET', '/box/in/parts')).body, 'part')
+  t.equal((await own('GET', '/box/out')).body, 'out')
+})
 
-    const body =
-      '<LifecycleConfiguration><Rule><ID>a</ID><Status>Enabled</Status><Filter/><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule></LifecycleConfiguration>'
-    const rules = { query: { lifecycle: '' }, body }
-    t.equal((await send(keeper, 'PUT', '/box', rules)).code, 'AccessDenied', 'a rule pays as well')
-    t.equal((await send(owner, 'PUT', '/box', rules)).status, 200)
+t.test('a class that is paid for, and a restore, need the right to the key and the action', async (t) => {
+  const right = { bucket: 'box', prefix: 'in/', access: 'readwrite' } as const
+  const limited = (name: string, more: Partial<Identity> = {}): Identity => ({
+    ...{ accessKeyId: name, secretAccessKey: `${name}-secret`, rights: [right] },
+    ...more,
+  })
+  const payer = limited('payer', { actions: ['attic:*'] })
+  const guest = limited('guest')
+  const keeper = limited('keeper', { rights: [{ bucket: 'box', access: 'readwrite' }] })
+  const admitted: string[] = []
+  const attic: Plugin = {
+    name: 'attic',
+    operations: [],
+    storageClasses: [
+      {
+        name: 'GLACIER',
+        action: 'attic:Keep',
+        async admit({ key }) {
+          admitted.push(key)
+          return { archive: { storageClass: 'GLACIER' }, stored: async () => ({}), dropped: async () => {} }
+        },
+        transition: async () => false,
+      },
+    ],
+  }
+  const { endpoint } = await startInProcess(t, 'full', { identities: [owner, payer, guest, keeper], plugins: [attic] })
+  const send = (identity: Identity, method: string, path: string, more: Partial<Wanted> = {}) =>
+    signedRequest(endpoint, identity, { method, path, ...more })
+  await send(owner, 'PUT', '/box')
+  for (const key of ['in/old', 'out/old']) await send(owner, 'PUT', `/box/${key}`, { body: 'old' })
 
-    const restore = { query: { restore: '' } }
-    t.equal((await send(guest, 'POST', '/box/out/old', restore)).code, 'AccessDenied')
-    t.equal((await send(guest, 'POST', '/box/in/old', restore)).status, 200, 'to have something back costs nothing')
-  },
-)
+  const archived = { 'x-amz-storage-class': 'GLACIER' }
+  const ways: [string, Partial<Wanted>][] = [
+    ['PUT', { body: 'new', headers: archived }],
+    ['PUT', { headers: { ...archived, 'x-amz-copy-source': '/box/in/old' } }],
+    ['POST', { query: { uploads: '' }, headers: archived }],
+  ]
+  for (const [method, more] of ways) {
+    t.equal((await send(payer, method, '/box/out/old', more)).code, 'AccessDenied', `${method} of another key`)
+    t.equal((await send(guest, method, '/box/in/old', more)).code, 'AccessDenied', `${method} without the action`)
+  }
+  t.same(admitted, [], 'the plugin was not even asked')
+  for (const [method, more] of ways) t.equal((await send(payer, method, '/box/in/old', more)).status, 200)
+  t.same(admitted, ['in/old', 'in/old', 'in/old'])
+
+  const body =
+    '<LifecycleConfiguration><Rule><ID>a</ID><Status>Enabled</Status><Filter/><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule></LifecycleConfiguration>'
+  const rules = { query: { lifecycle: '' }, body }
+  t.equal((await send(keeper, 'PUT', '/box', rules)).code, 'AccessDenied', 'a rule pays as well')
+  t.equal((await send(owner, 'PUT', '/box', rules)).status, 200)
+
+  const restore = { query: { restore: '' } }
+  t.equal((await send(guest, 'POST', '/box/out/old', restore)).code, 'AccessDenied')
+  t.equal((await send(guest, 'POST', '/box/in/old', restore)).status, 200, 'to have something back costs nothing')
+})

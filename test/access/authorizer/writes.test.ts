@@ -1,12 +1,6 @@
 import t from 'tap'
-import type { GatewayAccount } from '../../../src/api/identity.js'
-import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
-import { startServices } from '../../../src/services/index.js'
-import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { startInProcess } from '../../support/server/in-process.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
-import { foreigner, owner, startWorld } from './world.js'
+import { startWorld } from './world.js'
 
 const ACLS = { 'x-amz-object-ownership': 'ObjectWriter' }
 const PUBLIC = { 'x-amz-acl': 'public-read' }
@@ -168,38 +162,4 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.notMatch((await as.foreigner({ method: 'GET', path: '/box', query: { uploads: '' } })).body, id)
     t.equal(await status('owner', 'DELETE', '/box/own', { query: { uploadId: id } }), '204 ')
   })
-})
-
-t.test('no upload begins in a private bucket of another account', async (t) => {
-  const data = temporaryFolder(t)
-  const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0 } })
-  t.teardown(() => services.stop())
-  const account = await services.gateway.credentials()
-  const registry = await openAccountRegistry(data)
-  t.teardown(() => registry.close())
-  const keysOf = ({ accessKey, secretKey }: GatewayAccount) => ({ accessKey, secretKey })
-  const { url } = services.gateway
-  const second = { ...foreigner, account: keysOf(await registry.add('second')) }
-  const third = {
-    accessKeyId: 'third',
-    secretAccessKey: 'secret-of-the-third',
-    account: keysOf(await registry.add('third')),
-  }
-  const { endpoint } = await startInProcess(t, 'full', {
-    gateway: { url, account },
-    identities: [owner, second, third],
-  })
-  const make = { method: 'PUT', path: '/private' }
-  t.equal((await signedRequest(endpoint, second, make)).status, 200)
-  const begin = { method: 'POST', path: '/private/big', query: { uploads: '' } }
-  for (const other of [owner, third])
-    t.match(await signedRequest(endpoint, other, begin), { status: 403, code: 'AccessDenied' }, other.accessKeyId)
-  t.equal((await signedRequest(endpoint, second, begin)).status, 200)
-
-  // A rule of the gateway lets every account write, and only the account of the bucket may read it.
-  const user = new GatewayUser({ url, ...second.account })
-  await user.login()
-  await user.call('web.SetBucketPolicy', { bucketName: 'private', prefix: '', policy: 'readwrite' })
-  t.equal((await signedRequest(endpoint, owner, { method: 'PUT', path: '/private/small', body: 'x' })).status, 200)
-  t.match(await signedRequest(endpoint, third, begin), { status: 403, code: 'AccessDenied' })
 })

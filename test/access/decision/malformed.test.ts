@@ -1,6 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policy variables look like this
 import t from 'tap'
-import { ARN, allow, document, refusal } from './ask.js'
+import { parsePolicy } from '../../../src/access/policy.js'
+import type { S3Error } from '../../../src/common/errors/s3-error.js'
+import { Random } from '../../fuzz/random.js'
+import { ARN, allow, BUCKET, deny, document, refusal } from './ask.js'
 
 const GET = allow('s3:GetObject', `${ARN}/*`)
 const when = (Condition: unknown) => ({ Condition })
@@ -115,10 +118,32 @@ const former = JSON.stringify({ Version: '2008-10-17', Statement: { ...GET, Reso
 t.equal(refusal(former), 'accepted', 'Version 2008-10-17 has no variables')
 
 t.test('actions of plugins', async (t) => {
-  const { parsePolicy } = await import('../../../src/access/policy.js')
-  const asked = { kind: 'bucket', bucket: 'photos', pluginActions: ['deal:CreateObjectDeal'] } as const
+  const asked = { kind: 'bucket', bucket: BUCKET, pluginActions: ['deal:CreateObjectDeal'] } as const
   const parse = (Action: string) => parsePolicy(document({ ...GET, Action }), asked)
   t.ok(parse('deal:Create*'))
   t.throws(() => parse('deal:Nothing'), { code: 'MalformedPolicy' })
   t.throws(() => parse('other:CreateObjectDeal'), { code: 'MalformedPolicy' })
+})
+
+t.test('whatever is changed in a document, it is accepted or MalformedPolicy', async (t) => {
+  const random = new Random(1)
+  const Condition = { 'ForAnyValue:StringLike': { 's3:RequestObjectTag/a': ['${aws:username}*', 'b'] } }
+  const text = document(
+    allow(['s3:Get*', 's3:PutObject'], [`${ARN}/a*`, '*'], { Sid: 'one', Condition }),
+    deny('s3:*', ARN, { Principal: { AWS: `arn:aws:iam::${'a'.repeat(64)}:user/carol` } }),
+  )
+  const pieces = ['"', '{', '}', '[', ']', ',', ':', '*', '${', '\\', '"Effect"', 'null', '0', 'Not', '\u0000', '😀']
+  const outcomes = new Set<string>()
+  for (let round = 0; round < 1000; round++) {
+    const at = random.below(text.length)
+    const end = random.chance(0.5) ? at : at + random.below(9)
+    const mutated = text.slice(0, at) + (random.chance(0.7) ? random.of(pieces) : '') + text.slice(end)
+    try {
+      parsePolicy(mutated, { kind: 'bucket', bucket: BUCKET })
+      outcomes.add('accepted')
+    } catch (error) {
+      outcomes.add((error as S3Error).code ?? `${mutated}: ${error}`)
+    }
+  }
+  t.same([...outcomes].sort(), ['MalformedPolicy', 'accepted'])
 })
