@@ -1,7 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Gateway, UploadAttributes } from '../../src/api/gateway.js'
 import { createLogger } from '../../src/common/log.js'
@@ -21,20 +18,16 @@ const attributes: UploadAttributes = {
   metadata: { colour: 'red', shape: Buffer.from('ü ✓').toString('latin1') },
 }
 
-async function start(
-  t: Test,
-  quirks: readonly QuirkName[],
-  brand = { path: 'gateway', header: 'cloud' },
-): Promise<Gateway> {
-  const data = await mkdtemp(join(tmpdir(), 'dealgate-client-'))
-  const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks, brand } })
+const brand = { path: 'gateway', header: 'cloud' }
+const log = createLogger({ level: 'silent' })
+
+async function start(t: Test, quirks: readonly QuirkName[], words = brand): Promise<Gateway> {
+  const data = temporaryFolder(t)
+  const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks, brand: words } })
+  t.teardown(() => services.stop())
   const port = quirks.length === 0 ? portTo(services.gateway) : undefined
-  const pool = createGatewayPool({ url: services.gateway.url, port, brand, log: createLogger({ level: 'silent' }) })
-  t.teardown(async () => {
-    await pool.close()
-    await services.stop()
-    await rm(data, { recursive: true })
-  })
+  const pool = createGatewayPool({ url: services.gateway.url, port, brand: words, log })
+  t.teardown(() => pool.close())
   const client = pool.for(await services.gateway.credentials())
   await client.ready()
   await client.makeBucket('bucket')
@@ -56,64 +49,45 @@ async function roundTrip(t: Test, client: Gateway, key: string, body: Buffer): P
   const listed = (await client.list('bucket', { prefix: key, delimiter: '', after: '', limit: 1 })).entries[0]
   t.ok(bytes.equals(body), `${key}: bytes`)
   const features = await client.features()
+  const known = {
+    key,
+    size: body.length,
+    contentType: attributes.contentType,
+    revision: stored.revision,
+    lastModified: stored.lastModified,
+  }
   for (const [how, object] of Object.entries({
     download: download.object,
     stat,
     listed: listed?.kind === 'object' ? listed.object : undefined,
   })) {
-    t.match(
-      object,
-      {
-        key,
-        size: body.length,
-        contentType: attributes.contentType,
-        revision: stored.revision,
-        lastModified: stored.lastModified,
-      },
-      `${key}: ${how}`,
-    )
+    t.match(object, known, `${key}: ${how}`)
     if (stored.etag !== undefined) t.equal(object?.etag ?? stored.etag, stored.etag, `${key}: ${how} has no other ETag`)
     if (object?.metadata) t.strictSame(object.metadata, attributes.metadata, `${key}: ${how}`)
     if (object?.headers && features.objectHead) t.strictSame(object.headers, attributes.headers, `${key}: ${how}`)
   }
   if (stored.etag !== undefined) t.equal(stored.etag, createHash('md5').update(body).digest('hex'))
-  if (body.length > 10) {
-    const part = await client.download('bucket', key, { first: 3, last: body.length - 4 })
-    t.ok((await read(part)).equals(body.subarray(3, -3)), `${key}: range`)
-    t.equal(part.object.size, body.length)
-    t.equal(part.object.revision, stored.revision)
-    const suffix = await client.download('bucket', key, { suffix: 5 })
-    t.ok((await read(suffix)).equals(body.subarray(-5)), `${key}: suffix`)
-  }
-  await t.rejects(client.download('bucket', key, { first: body.length }), {
-    code: 'InvalidRange',
-    fields: { ActualObjectSize: body.length },
-  })
+  if (body.length <= 10) return
+  const part = await client.download('bucket', key, { first: 3, last: body.length - 4 })
+  t.ok((await read(part)).equals(body.subarray(3, -3)), `${key}: range`)
+  t.match(part.object, { size: body.length, revision: stored.revision })
+  const refused = { code: 'InvalidRange', fields: { ActualObjectSize: body.length } }
+  await t.rejects(client.download('bucket', key, { first: body.length }), refused)
 }
 
-const KEYS = [
-  ...['plain', 'a/b/c', "sp ace + & = ? # % ' ( ) ~ * ! , ; : @ $", 'ünï/😀/\uffee'],
-  ...[`${'n'.repeat(200)}/${'m'.repeat(200)}`, '%2F%41', '...', 'tab\tkey'],
-]
-const ODD_KEYS = [
-  ...['/', '//', '/a', 'x/', 'x//y', '..', '../../etc', './z', 'back\\slash', 'x'.repeat(1024), 'é'.repeat(300)],
-]
-
-/** With a single quirk, keys of each kind that a gateway treats by itself are enough. */
-const FEW = ['a/b/c', 'ünï/😀/\uffee', '%2F%41']
-const FEW_ODD = ['x/', 'x//y', '..', 'back\\slash']
+const KEYS = ['plain', 'a/b/c', "sp ace + & = ? # % ' ( ) ~ * ! , ; : @ $", 'ünï/😀/\uffee', '%2F%41']
+/** Of each kind that a gateway treats by itself. */
+const ODD_KEYS = ['x/', 'x//y', '..', 'back\\slash']
 
 t.test('objects go in and come out, in every mode', async (t) => {
   const modes: (readonly QuirkName[])[] = [[], legacy, ...quirkNames.map((name) => [name])]
   for (const quirks of modes) {
     await t.test(quirks.length > 1 ? 'legacy' : quirks.join() || 'full', async (t) => {
       const client = await start(t, quirks)
-      const big = quirks.length !== 1
-      for (const key of big ? KEYS : ['plain', ...FEW])
-        await roundTrip(t, client, key, randomBytes(key === 'a/b/c' && big ? 3_000_000 : 100))
+      for (const key of KEYS) await roundTrip(t, client, key, randomBytes(key === 'a/b/c' ? 600_000 : 100))
       await roundTrip(t, client, 'empty', Buffer.alloc(0))
       const strict = !(await client.features()).anyKey
-      for (const key of big ? ODD_KEYS : FEW_ODD) {
+      for (const key of ODD_KEYS) {
         t.equal((await client.refusesKey(key)) !== undefined, strict && key !== 'x/', key)
         if (!strict) await roundTrip(t, client, key, Buffer.from(key))
         else if (key !== 'x/') {
@@ -144,9 +118,6 @@ t.test('another brand is reached by configuration', async (t) => {
 
 /** The bound of the pool. */
 const MOST = 1000
-const brand = { path: 'gateway', header: 'cloud' }
-const log = createLogger({ level: 'silent' })
-const pair = (name: string | number) => ({ accessKey: `account-${name}`, secretKey: `secret-of-${name}` })
 
 t.test('each account logs in once, and again only after it had to make room', async (t) => {
   const data = temporaryFolder(t)
@@ -168,9 +139,9 @@ t.test('each account logs in once, and again only after it had to make room', as
   await ask()
   await ask()
   t.equal(logIns(), accounts.length)
-  const { accessKey = '', secretKey = '' } = accounts[0] ?? {}
+  const [{ accessKey, secretKey }] = accounts as [(typeof accounts)[0]]
   const inUse = pool.for({ accessKey, secretKey })
-  for (let i = 0; i < MOST; i++) pool.for(pair(i))
+  for (let i = 0; i < MOST; i++) pool.for({ accessKey: `account-${i}`, secretKey: `secret-of-${i}` })
   await inUse.listBuckets()
   t.equal(logIns(), accounts.length, 'a session that is in use stays with its user')
   await ask()

@@ -17,13 +17,11 @@ const resolvesDots = (path: string) => {
 }
 /** As nginx with `merge_slashes`, and Go's ServeMux. */
 const joinsSlashes = (path: string) => path.replace(/\/{2,}/g, '/')
-const asItIs = (path: string) => path
 
 interface Hop {
-  readonly change: (path: string) => string
+  readonly change?: (path: string) => string
   /** Requests that it changes; default all. */
   readonly only?: (method: string) => boolean
-  /** It does not answer while this is true. */
   down?: boolean
   /** It never answers the question. */
   readonly silent?: boolean
@@ -40,7 +38,7 @@ async function start(t: Test, hop: Hop) {
     paths.push(url)
     if (hop.down) return outgoing.destroy()
     if (hop.silent && method === 'PUT' && url.includes('x'.repeat(900))) return
-    const path = (hop.only?.(method) ?? true) ? hop.change(url) : url
+    const path = hop.change && (hop.only?.(method) ?? true) ? hop.change(url) : url
     const onward = request(services.gateway.url, { path, method, headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
       answer.pipe(outgoing)
@@ -48,11 +46,7 @@ async function start(t: Test, hop: Hop) {
     onward.on('error', () => outgoing.destroy())
     incoming.pipe(onward)
   })
-  const url = await listen(relay)
-  t.teardown(() => {
-    relay.closeAllConnections()
-    relay.close()
-  })
+  const url = await listen(relay, t)
   const server = await startInProcess(t, 'full', { gateway: { url, account }, identities: [owner] })
   const ask =
     (endpoint: string) =>
@@ -61,6 +55,7 @@ async function start(t: Test, hop: Hop) {
       return `${status} ${code === '' && method === 'GET' ? body : code}`
     }
   const status = ask(server.endpoint)
+  /** Past the proxy before the gateway. */
   const direct = async (...args: Parameters<typeof status>) => {
     const gateway = { url: services.gateway.url, account }
     const beside = await startInProcess(t, 'full', { gateway, identities: [owner] })
@@ -71,15 +66,8 @@ async function start(t: Test, hop: Hop) {
     return { status, problem: JSON.parse(body).problem as string | undefined }
   }
   const warnings = () => server.lines.filter(({ level, msg }) => level === 40 && /resolves/.test(msg)).length
-  return {
-    server,
-    status,
-    /** Past the proxy before the gateway. */
-    direct,
-    ready,
-    warnings,
-    probes: () => paths.filter((path) => path.includes('x'.repeat(900))).length,
-  }
+  const probes = () => paths.filter((path) => path.includes('x'.repeat(900))).length
+  return { server, status, direct, ready, warnings, probes }
 }
 
 t.test('keys that the way to the gateway would change are refused', async (t) => {
@@ -132,7 +120,7 @@ t.test('a way that changes uploads alone is found', async (t) => {
 })
 
 t.test('on a way that changes nothing, the owner uses every key', async (t) => {
-  const { server, status, ready, probes } = await start(t, { change: asItIs })
+  const { server, status, ready, probes } = await start(t, {})
   await server.proxy.ready()
   t.equal(probes(), 2, 'asked once before the first request, for both directions')
   t.equal(await status('PUT', '/box'), '200 ')
@@ -161,7 +149,7 @@ t.test('a gateway that is down at the start is asked later', async (t) => {
 })
 
 t.test('a start does not wait for a question that is never answered', async (t) => {
-  const { server, status, ready } = await start(t, { change: asItIs, silent: true })
+  const { server, status, ready } = await start(t, { silent: true })
   await server.proxy.ready()
   t.same(await ready(), { status: 200, problem: undefined })
   t.equal(await status('PUT', '/box'), '200 ')

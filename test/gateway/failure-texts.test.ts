@@ -11,20 +11,13 @@ type Row = readonly [text: string, status: number, code: string]
  */
 const common: readonly Row[] = [
   ['Access Denied.', 403, 'AccessDenied'],
-  ['All access to this bucket has been disabled.', 403, 'AccessDenied'],
   ['All access to this bucket photos has been disabled.', 403, 'AccessDenied'],
   ['The access key ID you provided does not exist in our records', 403, 'AccessDenied'],
   ['The access key is invalid.', 400, 'AccessDenied'],
-  ['The secret key is invalid.', 400, 'AccessDenied'],
-  ['The specified group does not exist.', 404, 'AccessDenied'],
-  ['The canned policy does not exist.', 404, 'AccessDenied'],
-  ['The specified user does not exist.', 404, 'AccessDenied'],
-  ['Current access key or secret key is incorrect', 403, 'AccessDenied'],
   ['Do not have enough permissions to access this resource', 403, 'AccessDenied'],
   ['JWT token missing', 400, 'AccessDenied'],
   ['Unable to generate shareable URL due to lack of read permissions', 403, 'AccessDenied'],
   ['Request has expired', 403, 'AccessDenied'],
-  ['Request is not valid yet', 403, 'AccessDenied'],
   ["The difference between the request time and the server's time is too large.", 403, 'RequestTimeTooSkewed'],
   ['The Content-Md5 you specified did not match what we received.', 400, 'BadDigest'],
   [
@@ -44,14 +37,10 @@ const common: readonly Row[] = [
   ['Data size is unspecified', 400, 'MissingContentLength'],
   ['We encountered an internal error, please try again.', 500, 'InternalError'],
   ['The requested object was modified and may be compromised', 206, 'InternalError'],
-  ['The data provided is unfit for decompression', 400, 'InternalError'],
   ['Invalid arguments specified', 400, 'InvalidArgument'],
   ['Invalid policy type none', 400, 'InvalidArgument'],
-  ['Bucket and Object are mandatory arguments.', 400, 'InvalidArgument'],
-  ['Your metadata headers are not supported.', 400, 'InvalidArgument'],
   ['Your metadata headers exceed the maximum allowed metadata size.', 400, 'MetadataTooLarge'],
   ['The specified bucket is not valid.', 400, 'InvalidBucketName'],
-  ['The specified bucket is not valid', 400, 'InvalidBucketName'],
   [
     'Bucket Name A is invalid. Lowercase letters, period, hyphen, numerals are the only allowed characters and should be minimum 3 characters in length.',
     400,
@@ -64,28 +53,17 @@ const common: readonly Row[] = [
   ],
   ['The requested range is not satisfiable', 416, 'InvalidRange'],
   ['Server side encryption specified with both SSE-C and SSE-S3 headers', 400, 'InvalidRequest'],
-  ['The calculated MD5 hash of the key did not match the hash that was provided.', 400, 'InvalidRequest'],
-  ['The encryption method specified is not supported', 400, 'InvalidRequest'],
-  ['The encryption parameters are not applicable to this object.', 400, 'InvalidRequest'],
-  ['The provided encryption parameters did not match the ones used originally.', 400, 'InvalidRequest'],
-  [
-    'Requests specifying Server Side Encryption with Customer provided keys must provide a valid encryption algorithm.',
-    400,
-    'InvalidRequest',
-  ],
   [
     'The object was stored using a form of Server Side Encryption. The correct parameters must be provided to retrieve the object.',
     400,
     'InvalidRequest',
   ],
   ['Object name contains a leading slash.', 400, 'InvalidRequest'],
-  ['Object name contains unsupported characters.', 400, 'InvalidRequest'],
   ['Object name already exists as a directory.', 409, 'InvalidRequest'],
   ['Object-prefix is already an object, please choose a different object-prefix name.', 400, 'InvalidRequest'],
   ['Resource name contains bad components such as ".." or ".".', 400, 'InvalidRequest'],
   ['Your key is too long', 400, 'KeyTooLongError'],
   ['The specified method is not allowed against this resource.', 405, 'MethodNotAllowed'],
-  ['Changing access key and secret key not allowed', 405, 'MethodNotAllowed'],
   ['The specified bucket does not exist', 404, 'NoSuchBucket'],
   ['The specified bucket photos does not exist.', 404, 'NoSuchBucket'],
   ['Bucket not found: photos', 404, 'NoSuchBucket'],
@@ -97,7 +75,6 @@ const common: readonly Row[] = [
     404,
     'NoSuchUpload',
   ],
-  ['A header you provided implies functionality that is not implemented', 501, 'NotImplemented'],
   ['Functionality not implemented', 400, 'NotImplemented'],
   [
     'The request signature we calculated does not match the signature you provided. Check your key and signing method.',
@@ -106,7 +83,6 @@ const common: readonly Row[] = [
   ],
   ["The provided 'x-amz-content-sha256' header does not match what was computed.", 400, 'XAmzContentSHA256Mismatch'],
   ['Object storage backend is unreachable', 503, 'ServiceUnavailable'],
-  ['Server not initialized, please try again', 503, 'ServiceUnavailable'],
   [
     'Storage backend has reached its minimum free disk threshold. Please delete a few objects to proceed.',
     507,
@@ -117,25 +93,17 @@ const common: readonly Row[] = [
 /** Both of 2021. */
 const later: readonly Row[] = [
   ['access key length should be between 3 and 20', 403, 'AccessDenied'],
-  ['secret key length should be between 8 and 40', 403, 'AccessDenied'],
-  ['The specified service account is not found', 404, 'AccessDenied'],
   ['Object is WORM protected and cannot be overwritten or deleted', 403, 'AccessDenied'],
   ['Invalid version id specified', 400, 'InvalidArgument'],
-  ['Invalid arguments provided for photos/a: (bad)', 400, 'InvalidArgument'],
   ['The operation is not valid for the current state of the object.', 403, 'InvalidObjectState'],
   ['Invalid storage class.', 400, 'InvalidStorageClass'],
-  ['The XML you provided was not well-formed or did not validate against our published schema.', 400, 'MalformedXML'],
   ['The lifecycle configuration does not exist', 404, 'NoSuchLifecycleConfiguration'],
   ['The TagSet does not exist', 404, 'NoSuchTagSet'],
   ['The specified version does not exist.', 404, 'NoSuchVersion'],
-  ['Object Lock configuration does not exist for this bucket', 404, 'ObjectLockConfigurationNotFoundError'],
-  ['The replication configuration was not found', 404, 'ReplicationConfigurationNotFoundError'],
-  ['The server side encryption configuration was not found', 404, 'ServerSideEncryptionConfigurationNotFoundError'],
   ['Bucket quota exceeded', 400, 'QuotaExceeded'],
   ['We encountered an internal error, please try again.: cause(file not found)', 500, 'InternalError'],
   ['A timeout occurred while trying to lock a resource, please reduce your request rate', 503, 'ServiceUnavailable'],
   ['Resource requested is unreadable, please reduce your request rate', 503, 'SlowDown'],
-  ['A timeout exceeded while waiting to proceed with the request, please reduce your request rate', 503, 'SlowDown'],
   ['Client disconnected before response was ready', 499, 'ServiceUnavailable'],
 ]
 
@@ -143,8 +111,6 @@ const servers: Readonly<Record<string, readonly Row[]>> = {
   'MinIO RELEASE.2019-09-11': [
     ['The specified key does not exist.', 404, 'NoSuchKey'],
     ['Authentication failed, check your access credentials', 403, 'AccessDenied'],
-    ['access key must be minimum 3 or more characters long', 403, 'AccessDenied'],
-    ['secret key must be minimum 8 or more characters long', 403, 'AccessDenied'],
     ['The bucket lifecycle configuration does not exist', 404, 'NoSuchLifecycleConfiguration'],
     ['A timeout occurred while trying to lock a resource', 408, 'ServiceUnavailable'],
     ['Please reduce your request', 503, 'SlowDown'],
@@ -155,27 +121,16 @@ const servers: Readonly<Record<string, readonly Row[]>> = {
     ['Bucket name invalid: a', 500, 'InvalidBucketName'],
     ['Object not found: photos/a', 500, 'NoSuchKey'],
     ['Object name too long: photos/a', 500, 'KeyTooLongError'],
-    ['Object name contains forward slash as pefix: photos/a', 500, 'InvalidRequest'],
     ['Object exists on : photos as directory a', 500, 'InvalidRequest'],
-    ['Parent is object photos/a', 500, 'InvalidRequest'],
     ['Prefix access is denied: photos/a', 500, 'InvalidRequest'],
     ['All access to this object has been disabled', 500, 'AccessDenied'],
     ['photos/ahas incomplete body', 500, 'IncompleteBody'],
-    ['Data size larger than expected', 500, 'EntityTooLarge'],
-    ['Object size larger than allowed limit', 500, 'EntityTooLarge'],
     ['size of the object greater than what is allowed(5G)', 500, 'EntityTooLarge'],
     ['The requested range "bytes 1 -> 2 of 1" is not satisfiable.', 500, 'InvalidRange'],
-    ['Invalid range', 500, 'InvalidRange'],
-    ['Method not allowed', 500, 'MethodNotAllowed'],
-    ['Signature does not match', 500, 'SignatureDoesNotMatch'],
-    ['Unsupported headers in Metadata', 500, 'InvalidArgument'],
     ['No bucket policy configuration found for bucket: photos', 500, 'NoSuchBucketPolicy'],
     ['Storage reached its minimum free disk threshold.', 500, 'ServiceUnavailable'],
     ['disk path full', 500, 'ServiceUnavailable'],
-    ['Storage resources are insufficient for the read operation.', 500, 'ServiceUnavailable'],
     ['Storage resources are insufficient for the write operation.', 500, 'ServiceUnavailable'],
-    ['Operation timed out', 500, 'ServiceUnavailable'],
-    ['Backend down', 500, 'ServiceUnavailable'],
   ],
   'MinIO RELEASE.2021-06-17': [
     ['The specified key does not exist.', 404, 'NoSuchKey'],
@@ -210,31 +165,25 @@ for (const [server, own] of Object.entries(servers)) {
 }
 
 t.test('where the gateway does not know a text, its status decides', async (t) => {
-  const envelope = (message: string) => JSON.stringify({ data: null, status: 'fail', message })
-  for (const text of ['No such thing here.', envelope('Es gibt das Objekt nicht.')]) {
-    t.equal(coded(404, text), 'NoSuchKey')
+  const decided = {
+    400: 'InvalidRequest',
+    403: 'AccessDenied',
+    404: 'NoSuchKey',
+    409: 'OperationAborted',
+    500: 'InternalError',
+  }
+  for (const text of ['No such thing here.', '{"data":null,"status":"fail","message":"Es gibt das Objekt nicht."}']) {
+    for (const [status, code] of Object.entries(decided)) t.equal(coded(Number(status), text), code)
     t.equal(coded(404, text, { bucket: 'photos' }), 'NoSuchBucket')
-    t.equal(coded(403, text), 'AccessDenied')
-    t.equal(coded(409, text), 'OperationAborted')
-    t.equal(coded(400, text), 'InvalidRequest')
-    t.equal(coded(405, text), 'MethodNotAllowed')
-    t.equal(coded(412, text), 'PreconditionFailed')
-    t.equal(coded(500, text), 'InternalError')
     const toCall = { kind: 'http', status: 404, text, headerCode: undefined, toCall: true } as const
     t.equal(translate(toCall, subject).code, 'InternalError', 'JSON-RPC is not there: the address is wrong')
   }
 })
 
 t.test('what another server says about a path is no missing object', async (t) => {
-  const others = [
-    '',
-    '<html><h1>404 Not Found</h1></html>',
-    '404 page not found\n',
-    'default backend - 404',
-    'Not Found',
-  ]
-  const json = ['{"message":"no Route matched with those values"}', '{"error":"not_found"}', '["status","fail"]']
-  for (const text of [...others, ...json]) t.equal(coded(404, text), 'InternalError', text)
+  const pages = ['', '<html><h1>404 Not Found</h1></html>', '404 page not found\n', 'default backend - 404']
+  const json = ['{"message":"no Route matched with those values"}', '["status","fail"]']
+  for (const text of [...pages, ...json]) t.equal(coded(404, text), 'InternalError', text)
 })
 
 t.test('an object that vanishes under a listing does not make the listing empty', async (t) => {

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { Gateway, ListEntry, ListPage, ListQuery } from '../../src/api/gateway.js'
@@ -10,6 +7,7 @@ import { createLogger } from '../../src/common/log.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../src/gateway/brand.js'
 import { legacy, type QuirkName, startServices } from '../../src/services/index.js'
+import { temporaryFolder } from '../support/content/folders.js'
 import { anyOrder } from '../support/gateway/write-order.js'
 import { scriptedGateway } from './scripted-gateway.js'
 
@@ -112,10 +110,9 @@ const sorted = (keys: readonly string[]) => [...keys].sort(compareUtf8)
 
 async function legacyTree(t: Test, snapshotBytes?: number) {
   const tree = { keys: [] as string[] }
-  const gateway = await scriptedGateway({
+  const gateway = await scriptedGateway(t, {
     rpc: { 'web.ListObjects': ({ prefix }) => ({ objects: listLevel(tree.keys, String(prefix)), writable: true }) },
   })
-  t.teardown(() => gateway.close())
   const isMarker = async (_: string, prefixes: string[]) => prefixes.map((prefix) => tree.keys.includes(prefix))
   return { tree, gateway, client: gateway.client({ isMarker, ...(snapshotBytes !== undefined && { snapshotBytes }) }) }
 }
@@ -173,21 +170,11 @@ t.test('a level too large to keep is selected from, in parts', async (t) => {
   t.ok(gateway.count('web.ListObjects') > 3)
 })
 
-t.test('what is no listing is an error and not an empty one', async (t) => {
-  for (const objects of [1, 'none', {}, false]) {
-    const gateway = await scriptedGateway({ rpc: { 'web.ListObjects': () => ({ objects }) } })
-    t.teardown(() => gateway.close())
-    const query = { prefix: '', delimiter: '/', after: '', limit: 10 }
-    await t.rejects(gateway.client().list('b', query), { code: 'InternalError' }, JSON.stringify(objects))
-  }
-})
-
 t.test('folders without end come to one', async (t) => {
   const folder = (params: Record<string, unknown>) => ({
     objects: [{ name: `${params.prefix}${'f'.repeat(200)}/`, lastModified: '0001-01-01T00:00:00Z', size: 0 }],
   })
-  const gateway = await scriptedGateway({ rpc: { 'web.ListObjects': folder } })
-  t.teardown(() => gateway.close())
+  const gateway = await scriptedGateway(t, { rpc: { 'web.ListObjects': folder } })
   const listed = gateway.client().list('b', { prefix: '', delimiter: '', after: '', limit: 1 })
   await t.rejects(listed, { code: 'InternalError' })
 })
@@ -196,15 +183,16 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
   const modes: (readonly QuirkName[])[] = [
     [],
     legacy,
-    ['one-level-listing', 'year-one-prefixes', 'null-arrays'],
-    ['strict-keys'],
     ['strict-keys', 'no-head'],
-    ['one-level-listing', 'unsorted-listing', 'no-head'],
+    ['one-level-listing', 'unsorted-listing', 'year-one-prefixes', 'null-arrays'],
   ]
   for (const quirks of modes) {
     await t.test(quirks.length > 9 ? 'legacy' : quirks.join() || 'full', async (t) => {
-      const data = await mkdtemp(join(tmpdir(), 'dealgate-listing-'))
-      const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks } })
+      const services = await startServices({
+        data: temporaryFolder(t),
+        gateway: { host: '127.0.0.1', port: 0, quirks },
+      })
+      t.teardown(() => services.stop())
       const stored = new Set<string>()
       const pool = createGatewayPool({
         url: services.gateway.url,
@@ -212,11 +200,7 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
         log: createLogger({ level: 'silent' }),
         isMarker: async (bucket, prefixes) => prefixes.map((prefix) => stored.has(`${bucket}/${prefix}`)),
       })
-      t.teardown(async () => {
-        await pool.close()
-        await services.stop()
-        await rm(data, { recursive: true })
-      })
+      t.teardown(() => pool.close())
       const client = pool.for(await services.gateway.credentials())
       const strict = quirks.includes('strict-keys')
       const sets = fc.sample(strict ? tree : anyKey, { numRuns: 3, seed: 7 })
@@ -242,8 +226,7 @@ t.test('the embedded gateway lists as S3 would, whatever it leaves out', async (
 
 t.test('a lookup waits as long as the timeout says, a listing longer', async (t) => {
   // No listing is answered.
-  const gateway = await scriptedGateway({ before: ({ method }) => method === 'web.ListObjects' })
-  t.teardown(() => gateway.close())
+  const gateway = await scriptedGateway(t, { before: ({ method }) => method === 'web.ListObjects' })
   const client = gateway.client({ timeoutMs: 500 })
   const ended: string[] = []
   const failing = async (what: string, asked: Promise<unknown>) => {

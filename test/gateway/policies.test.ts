@@ -1,19 +1,6 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { anyOrder } from '../support/gateway/write-order.js'
-import {
-  ALL_FEATURES,
-  RpcFailure,
-  type Script,
-  type ScriptedGateway,
-  scriptedGateway,
-  withFeatures,
-} from './scripted-gateway.js'
-
-async function start(t: Test, script: Script): Promise<ScriptedGateway> {
-  const gateway = await scriptedGateway(script)
-  t.teardown(() => gateway.close())
-  return gateway
-}
+import { ALL_FEATURES, RpcFailure, type Script, scriptedGateway as start, withFeatures } from './scripted-gateway.js'
 
 const policiesOf = (policies: unknown): Script => ({ rpc: { 'web.ListAllBucketPolicies': () => ({ policies }) } })
 

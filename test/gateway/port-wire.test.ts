@@ -17,13 +17,10 @@ function serve(t: Test, handler: Handler) {
     response.on('error', () => {})
     handler(request, response)
   })
-  const connect = () => {
-    const wire = new PortWire(portTo(clients), URL_OF_GATEWAY)
-    t.teardown(() => wire.close())
-    return wire
-  }
+  const wire = new PortWire(portTo(clients), URL_OF_GATEWAY)
+  t.teardown(() => wire.close())
   t.teardown(() => clients.close(0))
-  return { clients, connect, wire: connect() }
+  return { clients, wire }
 }
 
 function get(wire: PortWire, more: Partial<WireRequest> = {}, timeoutMs = 60_000): Promise<RestResponse> {
@@ -106,10 +103,11 @@ t.test('headers are bounded as over HTTP, and trimmed in one pass', async (t) =>
   })
   const blanks = ` a${' '.repeat(60_000)}b`
   t.equal((await get(wire, { headers: { long: blanks } })).status, 200)
-  t.equal(seen[0]?.headers.long, blanks.trim())
   t.equal((await get(wire, { headers: { long: 'x'.repeat(64 * 1024) } })).status, 431)
-  t.equal(seen.length, 1)
-  t.match(wire.usage, { busy: 0 })
+  t.same(
+    seen.map(({ headers }) => headers.long),
+    [blanks.trim()],
+  )
 })
 
 t.test('a request that was not sent when its client closes is not sent later', async (t) => {
@@ -120,11 +118,6 @@ t.test('a request that was not sent when its client closes is not sent later', a
   await lost
   await settled()
   t.equal(seen.length, 0)
-})
-
-t.test('an answer that ends without a head is lost', async (t) => {
-  const { wire } = serve(t, (_, response) => response.end())
-  await t.rejects(get(wire), { code: 'ECONNRESET' })
 })
 
 t.test('a slow reader holds the writer back', async (t) => {
@@ -182,13 +175,14 @@ t.test('a client that leaves ends the work for it', async (t) => {
 
 t.test('a short body never looks complete', async (t) => {
   const { wire } = serve(t, (request, response) => {
+    if (request.url === '/headless') return response.end()
     response.writeHead(200, ['Content-Length', 3])
     if (request.url === '/whole') return response.end(Buffer.from('ab'))
     response.write(Buffer.from('ab'))
     if (request.url === '/ended') response.end()
     else response.destroy(new Error('the disk is broken'))
   })
-  for (const path of ['/whole', '/ended', '/failed']) {
+  for (const path of ['/headless', '/whole', '/ended', '/failed']) {
     await t.rejects(
       get(wire, { path }).then((answer) => readAll(answer, MIB, 1000)),
       { code: 'ECONNRESET' },
@@ -220,24 +214,4 @@ t.test('a stop has an end', async (t) => {
   while (begun.length === 0) await turn()
   await clients.close(1)
   await lost
-})
-
-t.test('clients and servers of one process share nothing', async (t) => {
-  const answering = (name: string) =>
-    serve(t, ({ url }, response) => {
-      response.writeHead(200, [])
-      setImmediate(() => response.end(Buffer.from(`${name} ${url}`)))
-    })
-  const one = answering('one')
-  const other = answering('other')
-  const wires = { 'one a': one.wire, 'one b': one.connect(), 'other c': other.wire }
-  const asked = Object.entries(wires).map(async ([name, wire]) => {
-    const path = `/${name.at(-1)}`
-    const answer = await get(wire, { path })
-    t.equal(answer.whole()?.toString(), name.replace(' ', ' /'))
-  })
-  await Promise.all(asked)
-  one.wire.close()
-  await t.rejects(get(one.wire), { code: 'ECONNRESET' })
-  t.equal((await get(wires['one b'], { path: '/b' })).whole()?.toString(), 'one /b')
 })

@@ -1,11 +1,7 @@
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { bytes, hashesOf, hashTree, md5, writeTree } from '../support/content/content.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { bytes } from '../support/content/content.js'
 import { controlKeys } from '../support/content/keys.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
-import { rcloneEnv } from '../support/programs/rclone.js'
-import { findClient, run } from '../support/programs/run.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 
@@ -32,8 +28,6 @@ for (const [name, quirks] of Object.entries(servers)) {
     t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
     await t.test('missing objects', (t) => missing(t, server))
     await t.test('public buckets', (t) => publicBucket(t, server, other))
-    // The texts of the others do not reach a program.
-    if (quirks === 'legacy' || quirks.includes('erasure-folders')) await t.test('rclone', (t) => rclone(t, server))
     await t.test('folder objects', (t) => folders(t, server))
     await t.test('folder objects made elsewhere', (t) => foldersOfOthers(t, server, other))
     await t.test('names at the root', (t) => rootNames(t, server))
@@ -69,19 +63,11 @@ async function missing(t: Test, server: Dealgate): Promise<void> {
   const from = { 'x-amz-copy-source': `/${bucket}/none` }
   const copied = await send(server, { method: 'PUT', target: targetOf(bucket, 'copy'), headers: from })
   t.match(copied, { status: 404, code: 'NoSuchKey' })
-  for (const [key, body] of Object.entries({ 'new': 'x', 'd/new': 'y' })) {
-    const create = { method: 'PUT', target: targetOf(bucket, key), headers: { 'if-none-match': '*' } }
-    t.equal((await send(server, { ...create, body: Buffer.from(body) })).status, 200, 'a conditional create')
-    t.match(await send(server, { ...create, body: Buffer.from('other') }), { status: 412, code: 'PreconditionFailed' })
-    t.equal((await send(server, { method: 'GET', target: targetOf(bucket, key) })).body.toString(), body)
-    const tagging = Buffer.from('<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>')
-    const headers = { 'content-md5': Buffer.from(md5(tagging), 'hex').toString('base64') }
-    const target = targetOf(bucket, key, 'tagging')
-    t.equal((await send(server, { method: 'PUT', target, headers, body: tagging })).status, 200)
-    t.match((await send(server, { method: 'GET', target })).body.toString(), '<Key>a</Key>')
-    t.equal(await status(server, 'DELETE', bucket, key), 204)
-    t.equal(await status(server, 'HEAD', bucket, key), 404, 'removed')
-  }
+  const create = { method: 'PUT', target: targetOf(bucket, 'd/new'), headers: { 'if-none-match': '*' } }
+  t.equal((await send(server, { ...create, body: Buffer.from('x') })).status, 200, 'a conditional create')
+  t.match(await send(server, { ...create, body: Buffer.from('other') }), { status: 412, code: 'PreconditionFailed' })
+  t.equal(await status(server, 'DELETE', bucket, 'd/new'), 204)
+  t.equal(await status(server, 'HEAD', bucket, 'd/new'), 404, 'removed')
   const unmatched = { method: 'PUT', target: targetOf(bucket, 'new'), headers: { 'if-match': '"a"' } }
   t.match(await send(server, { ...unmatched, body: Buffer.from('x') }), { status: 404, code: 'NoSuchKey' })
   const upload = { method: 'PUT', target: '/no-such-bucket/key', body: Buffer.from('x') }
@@ -116,22 +102,6 @@ async function publicBucket(t: Test, server: Dealgate, other: GatewayUser): Prom
   t.same(left.policies ?? [], [], 'the gateway has no rule any more')
   await status(server, 'DELETE', bucket, 'key')
   t.equal(await status(server, 'DELETE', bucket), 204)
-}
-
-async function rclone(t: Test, server: Dealgate): Promise<void> {
-  const path = await findClient(t, 'rclone')
-  if (!path) return
-  const home = temporaryFolder(t)
-  const tree = { a: bytes('a', 100), 'd/b': bytes('b', 200) }
-  await writeTree(join(home, 'up'), tree)
-  const env = await rcloneEnv(server, home)
-  const rclone = (...args: string[]) => run(path, args, { env })
-  await rclone('copy', join(home, 'up'), 'dg:rclone')
-  await rclone('copyto', join(home, 'up', 'a'), 'dg:rclone/single')
-  await rclone('check', '--download', join(home, 'up'), 'dg:rclone', '--one-way')
-  await rclone('sync', 'dg:rclone', join(home, 'down'))
-  t.same(await hashTree(join(home, 'down')), hashesOf({ ...tree, single: tree.a }))
-  await rclone('purge', 'dg:rclone')
 }
 
 async function folders(t: Test, server: Dealgate): Promise<void> {

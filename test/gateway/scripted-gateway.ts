@@ -1,14 +1,19 @@
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Test } from 'tap'
 import type { Gateway } from '../../src/api/gateway.js'
 import { createLogger } from '../../src/common/log.js'
-import { createGatewayPool, type GatewayPoolOptions } from '../../src/gateway/account/create-gateway.js'
+import {
+  createGatewayPool,
+  type GatewayPool,
+  type GatewayPoolOptions,
+} from '../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../src/gateway/brand.js'
+import { listen } from '../support/server/listen.js'
 
 export interface RpcRequest {
   readonly method: string
   readonly params: Record<string, unknown>
-  readonly headers: http.IncomingHttpHeaders
+  readonly headers: IncomingHttpHeaders
 }
 
 /** Thrown by a handler: an error under HTTP 200, as gateways of this interface send it. */
@@ -21,23 +26,26 @@ export interface Script {
   before?: (request: RpcRequest, response: ServerResponse) => boolean
   rest?: (request: IncomingMessage, response: ServerResponse) => void
   /** Whether `Expect: 100-continue` gets its answer from node. Default true. */
-  sendContinue?: boolean | ((request: IncomingMessage, response: ServerResponse) => void)
+  sendContinue?: boolean
 }
 
 export interface ScriptedGateway {
-  readonly url: string
   readonly calls: RpcRequest[]
   /** Requests to upload and download, with what was received of their bodies. */
   readonly transfers: { request: IncomingMessage; body: Buffer[] }[]
   count(method: string): number
+  pool(options?: Partial<GatewayPoolOptions>): GatewayPool
+  /** Of a pool of its own. */
   client(options?: Partial<GatewayPoolOptions>): Gateway
   /** Without a log-in. */
   anonymous(): Gateway
-  close(): Promise<void>
 }
 
-/** A gateway whose every answer the test decides. Tokens are `login-1`, `login-2`, ... and `url-1`, ... */
-export async function scriptedGateway(script: Script): Promise<ScriptedGateway> {
+/**
+ * A gateway whose every answer the test decides, until the test ends. Tokens are `login-1`, `login-2`, ... and
+ * `url-1`, ...
+ */
+export async function scriptedGateway(t: Test, script: Script): Promise<ScriptedGateway> {
   const calls: RpcRequest[] = []
   const transfers: ScriptedGateway['transfers'] = []
   let logins = 0
@@ -79,32 +87,22 @@ export async function scriptedGateway(script: Script): Promise<ScriptedGateway> 
     request.on('error', () => {})
     script.rest?.(request, response)
   }
-  const server = http.createServer(onRequest)
-  if (script.sendContinue !== undefined && script.sendContinue !== true)
-    server.on('checkContinue', typeof script.sendContinue === 'function' ? script.sendContinue : onRequest)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const pools: { close(): Promise<void> }[] = []
+  const server = createServer(onRequest)
+  if (script.sendContinue === false) server.on('checkContinue', onRequest)
+  const url = await listen(server, t)
+  const account = { accessKey: 'access', secretKey: 'secret-key' }
+  const poolOf = (options: Partial<GatewayPoolOptions> = {}) => {
+    const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }), ...options })
+    t.teardown(() => pool.close())
+    return pool
+  }
   return {
-    url,
     calls,
     transfers,
     count: (method) => calls.filter((call) => call.method === method).length,
-    anonymous() {
-      const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }) })
-      pools.push(pool)
-      return pool.anonymous({ accessKey: 'access', secretKey: 'secret-key' })
-    },
-    client(options = {}) {
-      const pool = createGatewayPool({ url, brand: neutralBrand, log: createLogger({ level: 'silent' }), ...options })
-      pools.push(pool)
-      return pool.for({ accessKey: 'access', secretKey: 'secret-key' })
-    },
-    async close() {
-      for (const pool of pools) await pool.close()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    pool: poolOf,
+    anonymous: () => poolOf().anonymous(account),
+    client: (options) => poolOf(options).for(account),
   }
 }
 

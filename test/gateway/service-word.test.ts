@@ -1,9 +1,9 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { anyOrder } from '../support/gateway/write-order.js'
 import { RpcFailure, type Script, scriptedGateway, withFeatures } from './scripted-gateway.js'
 
 /** Knows the service by one word only, which a test may change. */
-async function namedGateway(word: string, script: Script = {}) {
+async function namedGateway(t: Test, word: string) {
   const names = { known: word }
   const unknown = (method: string): never => {
     throw new RpcFailure(`rpc: can't find service "${method}"`)
@@ -14,7 +14,6 @@ async function namedGateway(word: string, script: Script = {}) {
     'web.ListBuckets': () => ({ buckets: null }),
     'web.ListObjects': () => ({ objects: null, writable: true }),
     'web.RemoveObject': () => ({}),
-    ...script.rpc,
   }
   const rpc = Object.fromEntries(
     ['web', 'Web'].flatMap((service) =>
@@ -24,13 +23,11 @@ async function namedGateway(word: string, script: Script = {}) {
       ]),
     ),
   )
-  const gateway = await scriptedGateway({ ...script, rpc })
-  return { gateway, names }
+  return { gateway: await scriptedGateway(t, { rpc }), names }
 }
 
 t.test('the word for the service is found out once, and again when the gateway changes it', async (t) => {
-  const { gateway, names } = await namedGateway('Web')
-  t.teardown(() => gateway.close())
+  const { gateway, names } = await namedGateway(t, 'Web')
   const client = gateway.client()
   await client.ready()
   t.equal(gateway.count('web.Login'), 1, 'asked in vain')
@@ -51,15 +48,14 @@ t.test('the word for the service is found out once, and again when the gateway c
 })
 
 t.test('a gateway without web.Login is not ready, and not taken for a legacy one', async (t) => {
-  const { gateway } = await namedGateway('neither')
-  t.teardown(() => gateway.close())
+  const { gateway } = await namedGateway(t, 'neither')
   await t.rejects(gateway.client().ready(), { code: 'InternalError', message: /does not know web\.Login.*brand words/ })
   await t.rejects(gateway.client().features(), { code: 'InternalError' })
 })
 
 t.test('a gateway that describes itself before it can read its drives is not ready', async (t) => {
   let starting = true
-  const gateway = await scriptedGateway({
+  const gateway = await scriptedGateway(t, {
     rpc: {
       ...withFeatures(),
       'web.ListBuckets': () => {
@@ -68,7 +64,6 @@ t.test('a gateway that describes itself before it can read its drives is not rea
       },
     },
   })
-  t.teardown(() => gateway.close())
   const client = gateway.client()
   await t.rejects(client.ready(), { code: 'ServiceUnavailable' })
   starting = false

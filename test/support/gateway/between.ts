@@ -44,6 +44,8 @@ export class Between implements GatewayAddress {
   url = ''
   /** Asked for each request; by default all pass. */
   fate: (request: Passed) => Fate | Promise<Fate> = () => 'pass'
+  /** Requests whose bodies are not read, and that get no answer. They are in `requests`, too. */
+  leavesUnread: (request: Pick<Passed, 'method' | 'path'>) => boolean = () => false
   /** Everything that came, also what was not passed on. */
   readonly requests: Passed[] = []
   /** Requests that the gateway has answered after their sender had gone. */
@@ -106,6 +108,10 @@ export class Between implements GatewayAddress {
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { method = '', url: path = '', headers } = incoming
+    if (this.leavesUnread({ method, path })) {
+      this.requests.push({ method, path, headers, body: Buffer.of() })
+      return
+    }
     const passed = { method, path, headers, body: await buffer(incoming) }
     this.requests.push(passed)
     const fate = await this.fate(passed)
