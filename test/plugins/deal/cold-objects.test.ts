@@ -115,17 +115,6 @@ async function kept(t: Test, RenewBeforeDays?: number) {
   return { proxy, deals, untilHere }
 }
 
-t.test('the deal of an object whose bytes are nowhere else is renewed', { buffered: true }, async (t) => {
-  const { proxy, deals } = await kept(t, 30)
-  await proxy.pass(800_000)
-  const renewed = await until('it is renewed after half of its time', async () => {
-    const found = await deals()
-    return found.length === 2 && found
-  })
-  t.not(renewed[0].Deal.DealCid, renewed[1].Deal.DealCid)
-  await proxy.untilCold('kept')
-})
-
 t.test('an encrypted object is evicted, renewed and verified by its stored bytes', { buffered: true }, async (t) => {
   const proxy = await ArchiveProxy.start(t, verified)
   // More than one block, and a stored ETag that is no digest of the stored bytes.

@@ -203,77 +203,51 @@ for (const tokens of [false, true]) {
 
   together(`${kind}: refusals are told in the words of the gateway, and nothing is spent`, async (t) => {
     await farFromMidnight()
-    const { deals, proxy } = await start(t, tokens)
-    deals.refusal = 'Sending deal failed during lotus sending deal'
-    t.match(await ended(proxy, await ask(proxy)), {
-      status: 'Failed',
-      failure: {
-        code: 'DealRejected',
-        message: deals.refusal,
-        fields: { Service: 'gateway', UpstreamStatus: 'fail' },
-      },
-    })
-    deals.refusal = 'Please provide a wallet address for sending deals'
-    t.match(await ended(proxy, await ask(proxy)), { status: 'Failed', failure: { code: 'WalletNotLinked' } })
+    const { deals, proxy } = await start(t, tokens, { deal: { maxSpendPerDay: '0.005' } })
+    const fields = { Service: 'gateway', UpstreamStatus: 'fail' }
+    for (const [message, code] of [
+      ['Sending deal failed during lotus sending deal', 'DealRejected'],
+      ['Please provide a wallet address for sending deals', 'WalletNotLinked'],
+    ] as const) {
+      deals.refusal = message
+      t.match(await ended(proxy, await ask(proxy)), { status: 'Failed', failure: { code, fields } })
+    }
     deals.refusal = undefined
     t.equal(deals.made.length, 0)
-    const capped = await startDealProxy(t, deals.gateway, { deal: { maxSpendPerDay: '0.005' } })
-    deals.refusal = 'no'
-    await ended(capped, await ask(capped))
-    deals.refusal = undefined
-    t.match(await ended(capped, await ask(capped)), { status: 'Complete' }, 'the cap has room for just one')
-    t.match(await ended(capped, await ask(capped)), { status: 'Failed', failure: { code: 'SpendCapReached' } })
+    t.match(await ended(proxy, await ask(proxy)), { status: 'Complete' }, 'the cap has room for just one')
+    t.match(await ended(proxy, await ask(proxy)), { status: 'Failed', failure: { code: 'SpendCapReached' } })
     t.equal(deals.made.length, 1)
   })
 }
 
-together('a gateway with client tokens: no deal is made of what has replaced the object', async (t) => {
+together('a gateway with client tokens: a deal that was lost is not made later of something else', async (t) => {
   const { deals, proxy } = await start(t, true)
-  const { jobs } = proxy.host.own
-  for (const [accident, outcome] of [
-    ['lost-before', { status: 'Failed', failure: { code: 'PreconditionFailed' } }],
-    ['lost-after', { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } }],
-  ] as const) {
+  const { jobs, settings, store } = proxy.host.own
+  const lost = async (accident: Accident): Promise<Job> => {
     deals.accidents.push(accident)
-    const { revision } = await proxy.host.own.store.head('fakes', 'a.txt')
-    const job = await ask(proxy, 'a.txt', {
-      input: { bucket: 'fakes', key: 'a.txt', stamp: revision, terms, cause: 'call' },
-    })
-    await until('nobody knows', async () => (await jobs.get(job.id))?.status === 'Unknown')
-    deals.objects.set('a.txt', Buffer.from(`replaced after ${accident}`))
-    t.match(await ended(proxy, job), outcome)
+    const { revision } = await store.head('fakes', 'a.txt')
+    const input = { bucket: 'fakes', key: 'a.txt', stamp: revision, terms, cause: 'call' }
+    const job = await ask(proxy, 'a.txt', { input })
+    await until('its outcome is unknown', async () => (await jobs.get(job.id))?.status === 'Unknown')
+    return job
   }
-  t.equal(deals.made.length, 1)
-})
-
-together('a gateway with client tokens: nor of what the bucket refuses by then', async (t) => {
-  const { deals, proxy } = await start(t, true)
-  const { jobs, settings } = proxy.host.own
-  deals.accidents.push('lost-before')
-  const job = await ask(proxy)
-  await until('the outcome is unknown', async () => (await jobs.get(job.id))?.status === 'Unknown')
-  await settings.set('fakes', 'deal', { PublicNetwork: 'encrypted-only' })
-  t.match(await ended(proxy, job), { status: 'Failed', failure: { code: 'ObjectNotEncrypted' } })
-  t.equal(deals.made.length, 0)
-})
-
-together('a gateway with client tokens: nor while it finds out what became of the deal before', async (t) => {
-  const { deals, proxy } = await start(t, true)
-  const { jobs } = proxy.host.own
-  deals.accidents.push('lost-before')
-  const { revision } = await proxy.host.own.store.head('fakes', 'a.txt')
-  const job = await ask(proxy, 'a.txt', {
-    input: { bucket: 'fakes', key: 'a.txt', stamp: revision, terms, cause: 'call' },
-  })
-  await until('nobody knows', async () => (await jobs.get(job.id))?.status === 'Unknown')
-  deals.objects.set('a.txt', Buffer.from('replaced'))
+  const replaced = await lost('lost-before')
   deals.settling = true
+  deals.objects.set('a.txt', Buffer.from('replaced'))
   const told = () => deals.gateway.count('GET', '/gateway/dealprogress')
   const before = told()
   await until('it was asked', () => told() > before)
   deals.settling = false
-  t.match(await ended(proxy, job), { status: 'Failed', failure: { code: 'PreconditionFailed' } })
-  t.equal(deals.made.length, 0)
+  t.match(await ended(proxy, replaced), { status: 'Failed', failure: { code: 'PreconditionFailed' } })
+
+  const made = await lost('lost-after')
+  deals.objects.set('a.txt', Buffer.from('replaced again'))
+  t.match(await ended(proxy, made), { status: 'Complete', result: { Deal: { DealCid: 'bafydeal1' } } })
+
+  const refused = await lost('lost-before')
+  await settings.set('fakes', 'deal', { PublicNetwork: 'encrypted-only' })
+  t.match(await ended(proxy, refused), { status: 'Failed', failure: { code: 'ObjectNotEncrypted' } })
+  t.equal(deals.made.length, 1)
 })
 
 together(
@@ -314,9 +288,7 @@ together(
   'a public gateway: keys that a shell would not take for text are not sent, and slashes in one segment',
   async (t) => {
     const { deals, proxy } = await start(t, false)
-    for (const key of [
-      ...['a b', 'a;reboot', '$(id)', 'a`b`', "a'b", 'a"b', 'a\nb', '~', 'a*', 'a&b', 'a|b', 'a<b', '{a}'],
-    ]) {
+    for (const key of ['a b', 'a;reboot', '$(id)', 'a`b`', "a'b", 'a"b', 'a\nb', '~', 'a*', '{a}']) {
       deals.objects.set(key, Buffer.from('x'))
       t.match(await ended(proxy, await ask(proxy, key)), { failure: { code: 'InvalidRequest' } }, key)
     }

@@ -148,6 +148,9 @@ function together(name: string, body: (t: Test) => Promise<void>): void {
 
 together('an offline deal is a task, whose state the list of the bucket tells', async (t) => {
   const offline = await Offline.start(t)
+  // More than a page of a listing has: each of them is told its task.
+  const many = Array.from({ length: 120 }, (_, n) => `a-${1000 + n}`)
+  for (const key of many) offline.deals.objects.set(key, Buffer.from('a'))
   const more = { TaskName: 'nightly', Description: 'all', Tags: ['eu', 'backup'], ExpireDays: 4, Prefix: 'a' }
   const made = await offline.order({ ...terms, ...more }, 'once')
   t.equal(made.status, 200, made.body)
@@ -159,10 +162,13 @@ together('an offline deal is a task, whose state the list of the bucket tells', 
   t.same(posted?.body, {
     ...{ Task_Name: 'nightly', Curated_Dataset: '', Description: 'all', Is_Public: '0', Type: 'regular' },
     ...{ Miner_Id: 'f01000', Min_Price: '0', Max_Price: '0.00000001', Tags: 'eu,backup', Expire_Days: '4' },
-    ...{ Duration: '518400', Fast_Retrieval: '1', Prefix: 'a', Max_Piece_Bytes: '2048' },
+    ...{ Duration: '518400', Fast_Retrieval: '1', Prefix: 'a', Max_Piece_Bytes: '65536' },
   })
   t.match(posted?.token, /^[0-9a-f]{64}$/, 'made of the client token alone')
   t.equal((await offline.order({ ...terms, ...more }, 'once')).json.JobId, made.json.JobId, 'the same token')
+  const facts = { 'task-uuid': posted?.data.uuid }
+  for (const key of ['a', 'a-1000', 'a-1119'])
+    t.match(await offline.proxy.host.own.store.head('fakes', key), { archive: { facts } }, key)
   t.equal((await offline.deal('bafyoffline')).code, 'NoSuchDeal', 'its deals are not known yet')
   t.equal(offline.asked, 1)
   const listed = await offline.call('GET', 'x-deal-offline')

@@ -52,57 +52,29 @@ function texts(xml: string, name: string): string[] {
 }
 
 for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: deals of an object, in every form of body`, async (t) => {
+  t.test(`${mode}: deals of an object`, async (t) => {
     const server = await start(t, mode)
-    const state = mode === 'full' ? 'StorageDealCheckForAcceptance' : 'Recorded'
-    const xml =
-      '<DealRequest><MinerId>t01000</MinerId><Price>0.0001</Price><DurationEpochs>518400</DurationEpochs></DealRequest>'
-    const own = '{"MinerId":"t01000","Price":"0.0002","Duration":"518400","VerifiedDeal":"false","FastRetrival":"true"}'
-    const bodies: [body: string, type: Record<string, string>][] = [
-      [JSON.stringify(terms), { 'content-type': 'application/json' }],
-      [xml.replace('0.0001', '0.00011'), { 'content-type': 'application/xml' }],
-      ['MinerId=t01000&Price=0.00012&Duration=518400&FastRetrieval=false', {}],
-      [own, { 'content-type': 'application/x-www-form-urlencoded' }],
-    ]
-    for (const [i, [body, type]] of bodies.entries()) {
-      const answer = await send(server, 'POST', '/photos/2021/a.zip?x-deal=', body, type)
-      t.equal(answer.status, 200, answer.body)
-      t.match(answer.headers['x-dealgate-job-id'], /^j-/)
-      if (i > 0) {
-        t.match(
-          answer.body,
-          '<DealResult xmlns="urn:dealgate:deal:1"><Bucket>photos</Bucket><Key>2021/a.zip</Key><JobId>j-',
-        )
-        t.same(texts(answer.body, 'Status'), [state])
-        t.same(texts(answer.body, 'FastRetrieval'), [i === 2 ? 'false' : 'true'])
-      } else {
-        t.match(JSON.parse(answer.body), {
-          Bucket: 'photos',
-          Key: '2021/a.zip',
-          JobId: /^j-/,
-          Deal: {
-            ...terms,
-            DealCid: /^bafy/,
-            DataCid: /^bafk?/,
-            VerifiedDeal: false,
-            FastRetrieval: true,
-            Status: state,
-            TimeStamp: /^\d{16}$/,
-            CreatedAt: /^\d{4}-.*\.\d{6}Z$/,
-          },
-        })
-      }
-    }
+    const Status = mode === 'full' ? 'StorageDealCheckForAcceptance' : 'Recorded'
+    const made = await send(server, 'POST', '/photos/2021/a.zip?x-deal=', terms, { accept: 'application/json' })
+    t.equal(made.status, 200, made.body)
+    t.match(JSON.parse(made.body), {
+      ...{ Bucket: 'photos', Key: '2021/a.zip', JobId: made.headers['x-dealgate-job-id'] },
+      Deal: {
+        ...terms,
+        ...{ DealCid: /^bafy/, DataCid: /^bafk?/, VerifiedDeal: false, FastRetrieval: true, Status },
+        ...{ TimeStamp: /^\d{16}$/, CreatedAt: /^\d{4}-.*\.\d{6}Z$/ },
+      },
+    })
+    const own =
+      '{"MinerId":"t01000","Price":"0.0002","Duration":"518400","VerifiedDeal":"false","FastRetrival":"false"}'
+    const spelled = await send(server, 'POST', '/photos/2021/a.zip?x-deal=', own)
+    t.match(spelled.body, /<DealResult xmlns="urn:dealgate:deal:1"><Bucket>photos<\/Bucket>.*<FastRetrieval>false</)
     const head = await send(server, 'HEAD', '/photos/2021/a.zip')
     t.match(head.headers, {
-      'x-amz-meta-cid': /^baf/,
-      'x-amz-meta-deal-cid': /^bafy/,
-      'x-amz-meta-deal-count': '4',
-      'x-amz-meta-deal-provider': 't01000',
-      'x-amz-meta-deal-status': state,
+      ...{ 'x-amz-meta-cid': /^baf/, 'x-amz-meta-deal-cid': /^bafy/, 'x-amz-meta-deal-count': '2' },
+      ...{ 'x-amz-meta-deal-provider': 't01000', 'x-amz-meta-deal-status': Status },
     })
     t.equal('x-amz-meta-deal-expiry' in head.headers, mode === 'full')
-    t.equal((await send(server, 'GET', '/photos/2021/a.zip')).body, 'the first')
     // As tools do that copy what they were told.
     const facts = Object.entries(head.headers).filter(([name]) => name.startsWith('x-amz-meta-'))
     const kept = { ...Object.fromEntries(facts as [string, string][]), 'x-amz-meta-mine': 'yes' }
@@ -125,7 +97,7 @@ for (const mode of ['full', 'legacy'] as const) {
     t.notMatch(none.body, 'DealEntry')
     t.same((await ask(server, 'GET', '/photos?x-deal=')).DealEntry, [])
     const cids: string[] = []
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < 3; i++) {
       const deal = { ...terms, Price: `0.000${i + 1}` }
       cids.push((await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', deal)).Deal.DealCid)
     }
@@ -155,45 +127,22 @@ for (const mode of ['full', 'legacy'] as const) {
     t.equal(never.status, 200, 'what it says of an object that never had a deal, which public ones call an error')
     t.match(JSON.parse(never.body), { status: mode === 'full' ? 'success' : 'fail', data: { deals: [] } })
 
-    const all = await ask(server, 'GET', '/-/deal/v1/deals?max-items=4')
-    t.same(
-      all.Deals.map((deal: { DealCid: string }) => deal.DealCid),
-      [whole.Deal.DealCid, ...cids.slice(2).reverse()],
-      'the newest first',
-    )
+    const deals = (query: string) => ask(server, 'GET', `/-/deal/v1/deals?${query}`)
+    const cidsOf = ({ Deals }: { Deals: { DealCid: string }[] }) => Deals.map(({ DealCid }) => DealCid)
+    const all = await deals('max-items=3')
+    t.same(cidsOf(all), [whole.Deal.DealCid, ...cids.slice(1).reverse()], 'the newest first')
     await ask(server, 'POST', '/photos/2021/b.zip?x-deal=', terms)
-    const rest = await ask(
-      server,
-      'GET',
-      `/-/deal/v1/deals?max-items=4&continuation-token=${all.NextContinuationToken}`,
-    )
-    t.same(
-      rest.Deals.map((deal: { DealCid: string }) => deal.DealCid),
-      cids.slice(0, 2).reverse(),
-      'a new one moves nothing',
-    )
-    const count = async (query: string) => (await ask(server, 'GET', `/-/deal/v1/deals?${query}`)).Deals.length
+    const rest = await deals(`max-items=3&continuation-token=${all.NextContinuationToken}`)
+    t.same(cidsOf(rest), cids.slice(0, 1), 'a new one moves nothing')
     const state = mode === 'full' ? 'StorageDealCheckForAcceptance' : 'Recorded'
-    t.same(
-      [await count(`bucket=photos&miner-id=${terms.MinerId}&status=${state}`), await count('bucket=phot')],
-      [cids.length + 2, 0],
-    )
-    t.same([await count('miner-id=t09'), await count('status=StorageDealActive')], [0, 0])
-    t.equal(await count('ends-before=2020-01-01T00:00:00Z'), 0)
+    t.equal(cidsOf(await deals(`bucket=photos&miner-id=${terms.MinerId}&status=${state}`)).length, 5)
+    for (const none of ['bucket=phot', 'miner-id=t09', 'status=StorageDealActive', 'ends-before=2020-01-01T00:00:00Z'])
+      t.same(cidsOf(await deals(none)), [], none)
     t.equal((await send(server, 'GET', '/-/deal/v1/deals?ends-before=soon')).status, 400)
     t.match(await ask(server, 'GET', `/-/deal/v1/deals/${cids[0]}`), {
-      Bucket: 'photos',
-      Key: '2021/a.zip',
-      Cause: 'call',
-      DealCid: cids[0],
+      ...{ Bucket: 'photos', Key: '2021/a.zip', Cause: 'call', DealCid: cids[0] },
     })
-    t.match(
-      (await send(server, 'GET', `/-/deal/v1/deals/${cids[0]}?format=xml`)).body,
-      /<Deal xmlns="urn:dealgate:deal:1">/,
-    )
-    const unknown = await send(server, 'GET', '/-/deal/v1/deals/bafynone')
-    t.equal(unknown.status, 404)
-    t.equal(JSON.parse(unknown.body).Code, 'NoSuchDeal')
+    t.match(await send(server, 'GET', '/-/deal/v1/deals/bafynone'), { status: 404, body: /NoSuchDeal/ })
   })
 }
 
@@ -248,12 +197,6 @@ t.test('a request that is repeated', async (t) => {
   t.equal((await send(server, 'POST', target, { ...terms, Price: '2', Force: true })).status, 200)
   t.equal((await ask(server, 'GET', '/photos/2021/a.zip?x-deal=')).DealEntry.length, 3)
 
-  const soon = await send(server, 'POST', target, { ...terms, Price: '3' }, { prefer: 'wait=0' })
-  t.equal(soon.status, 202)
-  t.match(soon.headers.location, /\/-\/jobs\/v1\/j-/)
-  const job = await server.host.own.jobs.wait(JSON.parse(soon.body).JobId, 60_000)
-  t.match(job, { status: 'Complete', operation: 'deal:CreateObjectDeal', resource: '/photos/2021/a.zip' })
-
   for (const key of ['2021/a.zip', '2021/b.zip', 'empty']) await send(server, 'DELETE', `/photos/${key}`)
   t.equal((await send(server, 'DELETE', '/photos')).status, 204)
   const first = answers.map(({ body }) => body)[0]
@@ -267,7 +210,6 @@ t.test('a request that is repeated', async (t) => {
 t.test('terms of the bucket and of the object, and caps', async (t) => {
   await farFromMidnight()
   const server = await start(t, 'full', { deal: { maxSpendPerDay: '1000', storageClassMap: { FILECOIN: 'GLACIER' } } })
-  t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
   const configuration = {
     Terms: [terms, { StorageClass: 'GLACIER', MinerId: 't01001' }],
     StorageClassMap: [{ Word: 'FILECOIN', StorageClass: 'GLACIER_IR' }],
@@ -275,7 +217,6 @@ t.test('terms of the bucket and of the object, and caps', async (t) => {
     MaxSpendPerDay: '104',
   }
   t.match(await ask(server, 'POST', '/photos?x-deal-config=', configuration), configuration)
-  t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
   const xml = await send(server, 'GET', '/photos?x-deal-config=')
   t.match(xml.body, '<DealConfiguration xmlns="urn:dealgate:deal:1"><Terms>')
   const back = await send(server, 'POST', '/photos?x-deal-config=', xml.body)
@@ -301,7 +242,6 @@ t.test('terms of the bucket and of the object, and caps', async (t) => {
     const answer = await send(server, 'POST', '/photos?x-deal-config=', bad, { accept: 'application/xml' })
     t.equal(answer.code, code, answer.body)
   }
-  t.match(await ask(server, 'GET', '/photos?x-deal-config='), configuration)
   t.same(await ask(server, 'POST', '/photos?x-deal-config=', {}), {})
   t.same(await ask(server, 'GET', '/photos?x-deal-config='), {})
 })
@@ -370,102 +310,100 @@ t.test('providers, and a deal as it goes on', async (t) => {
   t.equal((await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, MinerId: 't01001' })).status, 409)
 })
 
-t.test('who may see and do what', async (t) => {
-  const reader = { accessKeyId: 'reader', secretAccessKey: 'reader-secret-key' }
-  const dealer = { accessKeyId: 'dealer', secretAccessKey: 'dealer-secret-key' }
-  const rights = (prefix: string) => [{ bucket: 'photos', prefix, access: 'read' as const }]
+t.test('who may see and do what, and store in a class that is paid for', async (t) => {
+  const pair = (accessKeyId: string) => ({ accessKeyId, secretAccessKey: `${accessKeyId}-secret-key` })
+  const [reader, dealer, writer] = [pair('reader'), pair('dealer'), pair('writer')]
+  const reads = (prefix: string) => [{ bucket: 'photos', prefix, access: 'read' as const }]
   const server = await start(t, 'full', {
     identities: [
       owner,
-      { ...reader, rights: rights('2021/') },
-      { ...dealer, rights: rights('2021/a'), actions: ['deal:Create*', 'deal:ListProviders'] },
+      { ...reader, rights: reads('2021/') },
+      { ...dealer, rights: reads('2021/a'), actions: ['deal:Create*', 'deal:ListProviders'] },
+      { ...writer, rights: [{ bucket: 'photos', access: 'readwrite' }] },
     ],
   })
-  const first = await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms)
-  const other = await ask(server, 'POST', '/photos/empty?x-deal=', terms)
+  const [first, other] = [
+    await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms),
+    await ask(server, 'POST', '/photos/empty?x-deal=', terms),
+  ]
   await ask(server, 'POST', '/photos?x-deal=', terms)
-  const as = async (keys: typeof owner, method: string, target: string, body?: object) => {
-    const answer = await send(server, method, `${target}${target.includes('?') ? '&' : '?'}format=json`, body, {}, keys)
-    return { status: answer.status, json: JSON.parse(answer.body) }
-  }
-  const seen = await as(reader, 'GET', '/-/deal/v1/deals')
-  t.same(
-    seen.json.Deals.map(({ DealCid }: { DealCid: string }) => DealCid),
-    [first.Deal.DealCid],
-    'those of keys that may be read',
-  )
-  t.equal((await as(reader, 'GET', `/-/deal/v1/deals/${first.Deal.DealCid}`)).status, 200)
-  t.equal((await as(reader, 'GET', `/-/deal/v1/deals/${other.Deal.DealCid}`)).status, 404)
-  t.equal((await as(reader, 'GET', '/photos/2021/a.zip?x-deal=')).status, 200)
-  t.equal((await as(reader, 'GET', '/photos/empty?x-deal=')).status, 403)
-  t.equal((await as(reader, 'GET', '/photos?x-deal=')).status, 403)
-  t.equal((await as(reader, 'GET', '/-/deal/v1/providers')).status, 403)
-  t.equal((await as(dealer, 'GET', '/-/deal/v1/providers')).status, 200)
-  t.equal((await as(reader, 'GET', '/photos?x-deal-config=')).status, 403)
-  t.equal((await as(reader, 'POST', '/photos?x-deal-config=', {})).status, 403)
-  t.equal((await as(reader, 'POST', '/photos/2021/a.zip?x-deal=', terms)).status, 403, 'spending has an action itself')
-  t.equal((await as(reader, 'POST', '/photos/2021/a.zip?x-deal-retrieve=')).status, 403)
-  t.equal((await as(dealer, 'POST', '/photos/2021/a.zip?x-deal=', terms)).status, 200)
-  t.equal((await as(dealer, 'POST', '/photos/2021/b.zip?x-deal=', terms)).status, 403)
-  t.equal((await as(dealer, 'POST', '/photos?x-deal=', terms)).status, 403)
-  t.equal((await send(server, 'HEAD', '/photos/2021/a.zip')).headers['x-amz-meta-deal-count'], '2')
-})
-
-t.test('to store in a class that is paid for is an action too, and so is to have rules do it', async (t) => {
-  const writer = { accessKeyId: 'writer', secretAccessKey: 'writer-secret-key' }
-  const payer = { accessKeyId: 'payer', secretAccessKey: 'payer-secret-key' }
-  const rights = [{ bucket: 'photos', access: 'readwrite' as const }]
-  const server = await start(t, 'full', {
-    identities: [owner, { ...writer, rights }, { ...payer, rights, actions: ['deal:CreateObjectDeal'] }],
-  })
-  const terms = 'miner=t01000;price=1;duration=518400'
-  const headers = { 'x-amz-storage-class': 'GLACIER', 'x-amz-meta-deal-terms': terms }
-  const put = (keys: typeof owner, key: string) => send(server, 'PUT', `/photos/${key}`, 'content', headers, keys)
-  t.equal((await put(writer, 'a')).status, 403)
-  t.equal((await send(server, 'HEAD', '/photos/a')).status, 404, 'nothing is stored')
-  t.equal((await put(payer, 'b')).status, 200)
-  const copy = { 'x-amz-copy-source': '/photos/b', ...headers }
-  t.equal((await send(server, 'PUT', '/photos/c', undefined, copy, writer)).status, 403)
-  t.equal((await send(server, 'POST', '/photos/d?uploads=', undefined, headers, writer)).status, 403)
-  const rule =
-    '<Rule><ID>r</ID><Status>Enabled</Status><Filter/><Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition></Rule>'
-  const rules = `<LifecycleConfiguration>${rule}</LifecycleConfiguration>`
-  const lifecycle = (keys: typeof owner) => send(server, 'PUT', '/photos?lifecycle=', rules, {}, keys)
-  t.equal((await lifecycle(writer)).status, 403)
-  t.equal((await lifecycle(payer)).status, 200)
-})
-
-t.test('an account sees its own deals, and those of another account like unknown ones', async (t) => {
-  const gateway = await startEmbedded(t, 'full')
-  const hop = await SecondAccount.start(t, gateway, { looks: false })
-  const second = { accessKeyId: 'second', secretAccessKey: 'second-secret-key' }
-  const identities = [owner, { ...second, account: hop.account }]
-  const server = await startDealProxy(t, { ...gateway, url: hop.url }, { identities })
-  const cids: string[] = []
-  for (const [keys, bucket] of [
-    [owner, 'firsts'],
-    [second, 'seconds'],
+  const seen = await send(server, 'GET', '/-/deal/v1/deals', undefined, {}, reader)
+  t.match(JSON.parse(seen.body).Deals, [{ DealCid: first.Deal.DealCid }], 'those of keys that may be read')
+  t.equal(JSON.parse(seen.body).Deals.length, 1)
+  for (const [keys, method, target, status] of [
+    [reader, 'GET', `/-/deal/v1/deals/${first.Deal.DealCid}`, 200],
+    [reader, 'GET', `/-/deal/v1/deals/${other.Deal.DealCid}`, 404],
+    [reader, 'GET', '/photos/2021/a.zip?x-deal=', 200],
+    [reader, 'GET', '/photos/empty?x-deal=', 403],
+    [reader, 'GET', '/photos?x-deal=', 403],
+    [reader, 'GET', '/-/deal/v1/providers', 403],
+    [dealer, 'GET', '/-/deal/v1/providers', 200],
+    [reader, 'GET', '/photos?x-deal-config=', 403],
+    [reader, 'POST', '/photos?x-deal-config=', 403],
+    [reader, 'POST', '/photos/2021/a.zip?x-deal=', 403],
+    [reader, 'POST', '/photos/2021/a.zip?x-deal-retrieve=', 403],
+    [dealer, 'POST', '/photos/2021/a.zip?x-deal=', 200],
+    [dealer, 'POST', '/photos/2021/b.zip?x-deal=', 403],
+    [dealer, 'POST', '/photos?x-deal=', 403],
   ] as const) {
-    t.equal((await send(server, 'PUT', `/${bucket}`, undefined, {}, keys)).status, 200)
-    t.equal((await send(server, 'PUT', `/${bucket}/a`, 'a'.repeat(1000), {}, keys)).status, 200)
-    const made = await send(server, 'POST', `/${bucket}/a?x-deal=&format=json`, terms, {}, keys)
-    t.equal(made.status, 200, made.body)
-    cids.push(JSON.parse(made.body).Deal.DealCid)
+    const body = target.endsWith('x-deal=') && method === 'POST' ? terms : undefined
+    const what = `${keys.accessKeyId} ${method} ${target}`
+    t.equal((await send(server, method, target, body, {}, keys)).status, status, what)
   }
-  // The hop hides the buckets of the first account from the second one, not the other way round.
-  const [others, own] = cids
-  const keys = second
-  const { status, body } = await send(server, 'GET', '/-/deal/v1/deals?format=json', undefined, {}, keys)
-  t.equal(status, 200, body)
-  t.same(
-    JSON.parse(body).Deals.map(({ DealCid }: { DealCid: string }) => DealCid),
-    [own],
-  )
-  const listed = await send(server, 'GET', '/-?list-type=2&prefix=deal/', undefined, {}, keys)
-  t.equal(listed.status, 200, listed.body)
-  t.notMatch(listed.body, others ?? '')
-  for (const cid of [others, 'bafyunknown']) {
-    const answer = await send(server, 'GET', `/-/deal/v1/deals/${cid}`, undefined, {}, keys)
-    t.match(answer, { status: 404, body: /NoSuchDeal/ })
-  }
+  const ofClass = { 'x-amz-storage-class': 'GLACIER', 'x-amz-meta-deal-terms': 'miner=t01000;price=1;duration=518400' }
+  const copy = { 'x-amz-copy-source': '/photos/2021/a.zip', ...ofClass }
+  t.equal((await send(server, 'PUT', '/photos/a', 'content', ofClass, writer)).status, 403)
+  t.equal((await send(server, 'HEAD', '/photos/a')).status, 404, 'nothing is stored')
+  t.equal((await send(server, 'PUT', '/photos/c', undefined, copy, writer)).status, 403)
+  t.equal((await send(server, 'POST', '/photos/d?uploads=', undefined, ofClass, writer)).status, 403)
 })
+
+t.test(
+  'an account learns nothing of the deals of another, also of an object that had the name of its own',
+  async (t) => {
+    const gateway = await startEmbedded(t, 'full')
+    const hop = await SecondAccount.start(t, gateway, { looks: false })
+    const second = { accessKeyId: 'second', secretAccessKey: 'second-secret-key' }
+    const identities = [owner, { ...second, account: hop.account }]
+    const server = await startDealProxy(t, { ...gateway, url: hop.url }, { identities })
+    const as = (keys: typeof owner) => async (method: string, target: string, body?: string | object) => {
+      const answer = await send(server, method, target, body, {}, keys)
+      t.equal(Math.floor(answer.status / 100), 2, `${method} ${target} ${answer.body}`)
+      return answer.body
+    }
+    const [ofOwner, ofSecond] = [as(owner), as(second)]
+    const store = async (call: typeof ofOwner, bucket: string) => {
+      await call('PUT', `/${bucket}`)
+      await call('PUT', `/${bucket}/a`, 'a'.repeat(1000))
+      return JSON.parse(await call('POST', `/${bucket}/a?x-deal=&format=json`, terms)).Deal.DealCid as string
+    }
+    const others = await store(ofOwner, 'firsts')
+    const own = await store(ofSecond, 'seconds')
+    const { Deals } = JSON.parse(await ofSecond('GET', '/-/deal/v1/deals?format=json'))
+    t.same(
+      Deals.map(({ DealCid }: { DealCid: string }) => DealCid),
+      [own],
+    )
+    t.notMatch(await ofSecond('GET', '/-?list-type=2&prefix=deal/'), others)
+    for (const cid of [others, 'bafyunknown']) {
+      const answer = await send(server, 'GET', `/-/deal/v1/deals/${cid}`, undefined, {}, second)
+      t.match(answer, { status: 404, body: /NoSuchDeal/ })
+    }
+
+    const history = '/firsts/a?x-deal-history=&format=json'
+    const namesOf = (body: string) => {
+      const names: string[] = JSON.parse(body).History.map(({ Event }: { Event: string }) => Event)
+      // That of the network comes when the gateway is asked.
+      return names.filter((name) => name !== 'DealState')
+    }
+    t.same(namesOf(await ofOwner('GET', history)), ['Stored', 'DealRequested', 'DealMade'])
+    t.equal((await send(server, 'GET', history, undefined, {}, second)).status, 403)
+    t.equal((await fetch(server.endpoint + history)).status, 403)
+    await ofOwner('DELETE', '/firsts/a')
+    t.same(namesOf(await ofOwner('GET', history)), ['DealRequested', 'DealMade'], 'its own account still does')
+    await ofOwner('DELETE', '/firsts')
+    await ofSecond('PUT', '/firsts')
+    await ofSecond('PUT', '/firsts/a', 'b')
+    t.same(namesOf(await ofSecond('GET', history)), ['Stored'])
+  },
+)

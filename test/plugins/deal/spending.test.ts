@@ -2,7 +2,7 @@ import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openSpending } from '../../../plugins/deal/deps.js'
-import type { Records, State } from '../../../src/api/state.js'
+import type { State } from '../../../src/api/state.js'
 import { createLogger } from '../../../src/common/log.js'
 import { acceptLoss } from '../../../src/state/open-backend.js'
 import { openState } from '../../../src/state/open-state.js'
@@ -13,7 +13,6 @@ import { type DealProxy, startDealProxy, startEmbedded } from './proxy.js'
 
 const DAY = 86_400_000
 const NOON = Date.UTC(2026, 10, 21, 12)
-const none = { all: undefined, bucket: undefined }
 
 async function open(t: Test): Promise<State> {
   const state = await openState({ data: temporaryFolder(t), log: createLogger({ level: 'silent' }) })
@@ -25,38 +24,32 @@ t.test('no more than a cap is spent, of the bucket and of all, and a job counts 
   let now = NOON
   const spending = openSpending({ state: await open(t), now: () => now })
   const caps = { all: 100n, bucket: 60n }
-  await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 40n }, caps)
-  await spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 40n }, caps)
+  const reserve = (jobId: string, bucket: string, amount: bigint) => spending.reserve({ jobId, bucket, amount }, caps)
+  const capped = { code: 'SpendCapReached' }
+  for (const _ of ['first', 'again']) await reserve('j-1', 'a', 40n)
   t.equal(await spending.spentToday(), 40n)
-  await t.rejects(spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 21n }, caps), { code: 'SpendCapReached' })
-  await spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 20n }, caps)
-  await t.rejects(spending.reserve({ jobId: 'j-3', bucket: 'b', amount: 41n }, caps), { code: 'SpendCapReached' })
-  await spending.reserve({ jobId: 'j-3', bucket: 'b', amount: 40n }, caps)
-  t.equal(await spending.spentToday('a'), 60n)
-  t.equal(await spending.spentToday('constructor'), 0n)
-  await t.rejects(spending.reserve({ jobId: 'j-4', bucket: 'c', amount: 1n }, caps), { code: 'SpendCapReached' })
+  await t.rejects(reserve('j-2', 'a', 21n), capped)
+  await reserve('j-2', 'a', 20n)
+  await t.rejects(reserve('j-3', 'b', 41n), capped)
+  await reserve('j-3', 'b', 40n)
+  t.same([await spending.spentToday('a'), await spending.spentToday('constructor')], [60n, 0n])
   t.same(await spending.tightest('a', { all: 130n, bucket: 70n }), { cap: 70n, left: 10n })
   t.same(await spending.tightest('b', { all: 90n, bucket: 70n }), { cap: 90n, left: 0n }, 'never less than nothing')
-  t.equal(await spending.tightest('a', none), undefined)
-  await spending.release('j-3')
-  await spending.release('j-3')
-  await spending.release('j-9')
+  t.equal(await spending.tightest('a', { all: undefined, bucket: undefined }), undefined)
+  for (const _ of ['first', 'again']) await spending.release('j-3')
   t.equal(await spending.spentToday(), 60n)
-  await spending.reserve({ jobId: 'j-4', bucket: 'c', amount: 40n }, caps)
+  await reserve('j-4', 'c', 40n)
 
   now += DAY
   t.equal(await spending.spentToday(), 0n, 'a new day')
-  await spending.reserve({ jobId: 'j-2', bucket: 'a', amount: 20n }, caps)
+  await reserve('j-2', 'a', 20n)
   t.equal(await spending.spentToday(), 20n, 'a job that is tried again on another day counts on that day')
   now -= DAY
   t.equal(await spending.spentToday(), 80n, 'and no longer on the first')
-  const ended = (...ids: string[]) => spending.sweep(async (jobId) => ids.includes(jobId))
-  await ended('j-3', 'j-9')
-  t.equal(await spending.spentToday(), 80n)
-  await ended('j-1', 'j-2')
+  await spending.sweep(async (jobId) => ['j-1', 'j-2', 'j-3'].includes(jobId))
   t.equal(await spending.spentToday(), 40n, 'what jobs have left that ended')
   now += 100 * DAY
-  await ended('j-4')
+  await spending.sweep(async (jobId) => jobId === 'j-4')
   now -= 100 * DAY
   t.equal(await spending.spentToday(), 0n, 'days long past are forgotten')
 })
@@ -71,46 +64,6 @@ t.test('jobs at the same time do not exceed a cap together', async (t) => {
   t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3)
   t.equal(await spending.spentToday(), 9n)
 })
-
-t.test('what the process dies over is counted, and counted once', async (t) => {
-  const state = await open(t)
-  const spending = openSpending({ state: dying(state), now: () => NOON })
-  await t.rejects(spending.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none), /power cut/)
-  const later = openSpending({ state: state, now: () => NOON })
-  t.equal(await later.spentToday(), 5n)
-  await later.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none)
-  t.equal(await later.spentToday(), 5n)
-  await t.rejects(spending.release('j-1'), /power cut/)
-  t.equal(await later.spentToday(), 0n)
-  await later.reserve({ jobId: 'j-2', bucket: 'a', amount: 1n }, none)
-  await later.release('j-1')
-  t.equal(await later.spentToday(), 1n)
-  await later.reserve({ jobId: 'j-1', bucket: 'a', amount: 5n }, none)
-  t.equal(await later.spentToday(), 6n)
-})
-
-/** Records of single jobs cannot be written: as if the process had died between the two writes of a change. */
-function dying(state: State): Pick<State, 'records' | 'locks' | 'acceptedLoss'> {
-  const fail = async () => {
-    throw new Error('power cut')
-  }
-  return {
-    locks: state.locks,
-    acceptedLoss: state.acceptedLoss,
-    records: <T>(name: string): Records<T> => {
-      const records = state.records<T>(name)
-      if (name !== 'deal-spend-jobs') return records
-      return {
-        get: (key) => records.get(key),
-        getMany: (keys) => records.getMany(keys),
-        entries: () => records.entries(),
-        set: fail,
-        change: fail,
-        delete: fail,
-      }
-    },
-  }
-}
 
 t.test('what a service lists is counted once after a loss, and gives way to the job that repeats it', async (t) => {
   let loss: string | undefined
@@ -158,7 +111,7 @@ t.test('what a service lists is counted once after a loss, and gives way to the 
   t.equal(await spending.spentToday(), 0n)
 })
 
-// A state store that is restored from a backup has lost what was spent since: the gateway lists it.
+// A state store that is restored from a backup has lost what was spent since, and the jobs of the requests since.
 
 /** 0.0000005184 fil. */
 const terms = { MinerId: 't01000', Price: '0.000000000001', DurationEpochs: 518_400 }
@@ -169,130 +122,88 @@ async function askForDeal(server: DealProxy['server'], target: string, token: st
     body: Buffer.from(JSON.stringify({ ...terms, ...more })),
     headers: { 'content-type': 'application/json', 'x-amz-client-token': token, prefer: 'wait=60' },
   })
-  const json = JSON.parse(body.toString())
-  return { status, json, cid: json.Deal?.DealCid as string | undefined }
+  const { Code, Details, Deal, JobId } = JSON.parse(body.toString())
+  return { status, Code, Details, cid: Deal?.DealCid as string | undefined, jobId: JobId as string }
 }
 
 for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: the cap of the day counts deals whose records are lost`, async (t) => {
+  t.test(`${mode}: after a loss of records, the cap counts what was paid, and no token pays again`, async (t) => {
     await farFromMidnight()
     const gateway = await startEmbedded(t, mode)
     const data = temporaryFolder(t)
     const backup = join(temporaryFolder(t), 'backup')
-    const start = async (maxSpendPerDay: string) => {
-      const { server, close } = await startDealProxy(t, gateway, { data, deal: { maxSpendPerDay } })
-      const put = (target: string, body = '') => send(server, { method: 'PUT', target, body: Buffer.from(body) })
-      const ask = async (target: string, token: string) => {
-        const { status, json, cid } = await askForDeal(server, target, token)
-        return { status, code: json.Code as string | undefined, cid }
-      }
-      return { put, ask, close }
-    }
-    const first = await start('none')
-    t.equal((await first.put('/photos')).status, 200)
-    for (const key of ['a', 'b', 'c']) t.equal((await first.put(`/photos/${key}`, 'bytes')).status, 200)
-    await first.close()
-    cpSync(join(data, 'state'), backup, { recursive: true })
-
-    const second = await start('none')
-    const paid = await second.ask('/photos/a', 'one')
-    t.match(paid, { status: 200, cid: String })
-    t.match(await second.ask('/photos', 'of the bucket'), { status: 200 })
-    await second.close()
-    rmSync(join(data, 'state'), { recursive: true })
-    cpSync(backup, join(data, 'state'), { recursive: true })
-    const noticing = await start('none')
-    t.match(await noticing.ask('/photos/b', 'two'), { status: 503 })
-    await noticing.close()
-    t.equal(await acceptLoss({ data, log: createLogger({ level: 'silent' }) }), true)
-
-    // Room for two deals, which are made already.
-    const third = await start('0.0000012')
-    t.match(await third.ask('/photos/b', 'two'), { code: 'SpendCapReached' })
-    if (mode === 'full') t.same(await third.ask('/photos/a', 'one'), { ...paid }, 'what is listed is not paid again')
-    t.match(await third.ask('/photos/c', 'three'), { code: 'SpendCapReached' })
-    await third.close()
-    const fourth = await start('0.000001600')
-    t.match(await fourth.ask('/photos/b', 'two again'), { status: 200 }, 'no expense counts twice')
-    t.match(await fourth.ask('/photos/c', 'three again'), { code: 'SpendCapReached' })
-  })
-}
-
-// A state store that is restored from a backup lacks the jobs of later requests. The client repeats such a request.
-
-for (const mode of ['full', 'legacy'] as const) {
-  t.test(`${mode}: a client token pays once, also when its job is lost`, async (t) => {
-    const gateway = await startEmbedded(t, mode)
-    const data = temporaryFolder(t)
-    const backup = join(temporaryFolder(t), 'backup')
-    const start = async () => {
-      const state = await openState({ data, log: createLogger({ level: 'silent' }) })
-      t.teardown(() => state.close())
-      const { server, close: closeProxy } = await startDealProxy(t, gateway, { state })
+    const start = async (maxSpendPerDay = 'none') => {
+      const { server, host, close } = await startDealProxy(t, gateway, { data, deal: { maxSpendPerDay } })
+      const put = async (target: string, body = '') =>
+        t.equal((await send(server, { method: 'PUT', target, body: Buffer.from(body) })).status, 200)
       const ask = (target: string, token: string, more: object = {}) => askForDeal(server, target, token, more)
-      const close = async () => {
-        await closeProxy()
-        await state.close()
-      }
-      return { server, state, close, ask }
+      return { put, ask, close, forget: (jobId: string) => host.state.records('jobs').delete(jobId) }
     }
     const made = async () => {
       const { text } = await gateway.calls.call({
-        ...({ method: 'GET', endpoint: 'retrieve', bucket: 'photos', key: 'a', access: 'read' } as const),
+        ...{ method: 'GET', endpoint: 'retrieve', bucket: 'photos', key: 'a', access: 'read' },
         headers: { 'history-only': 'true' },
       })
       return [...text.matchAll(/"dealCid"/gi)].length
     }
     const first = await start()
-    t.equal((await send(first.server, { method: 'PUT', target: '/photos' })).status, 200)
-    t.equal((await send(first.server, { method: 'PUT', target: '/photos/a', body: Buffer.from('bytes') })).status, 200)
+    await first.put('/photos')
+    for (const key of ['a', 'b', 'c']) await first.put(`/photos/${key}`, 'bytes')
     await first.close()
-    cpSync(data, backup, { recursive: true })
+    cpSync(join(data, 'state'), backup, { recursive: true })
 
     const second = await start()
     const paid = await second.ask('/photos/a', 'one')
-    t.equal(paid.status, 200, JSON.stringify(paid.json))
+    t.match(paid, { status: 200, cid: String })
     const ofBucket = await second.ask('/photos', 'two')
-    t.equal(ofBucket.status, 200, JSON.stringify(ofBucket.json))
-    t.ok(paid.cid && ofBucket.cid, JSON.stringify(paid.json))
+    t.match(ofBucket, { status: 200, cid: String })
     await second.close()
-    rmSync(data, { recursive: true })
-    cpSync(backup, data, { recursive: true })
-    t.equal(await made(), 1)
+    rmSync(join(data, 'state'), { recursive: true })
+    cpSync(backup, join(data, 'state'), { recursive: true })
+    const noticing = await start()
+    t.match(await noticing.ask('/photos/b', 'three'), { status: 503 })
+    await noticing.close()
+    t.equal(await acceptLoss({ data, log: createLogger({ level: 'silent' }) }), true)
 
-    const third = await start()
-    const again = await third.ask('/photos/a', 'one')
-    const bucketAgain = await third.ask('/photos', 'two')
-    if (mode === 'full') {
-      t.equal(again.status, 200, JSON.stringify(again.json))
-      t.equal(again.cid, paid.cid)
-      t.equal(bucketAgain.cid, ofBucket.cid)
-    } else {
-      t.match(again, { status: 409, json: { Code: 'DuplicateRequest', Details: { DealCid: paid.cid } } })
-      t.match(bucketAgain, { status: 409, json: { Code: 'DuplicateRequest' } })
-    }
+    // Room for two deals, which are made already.
+    const third = await start('0.0000012')
+    t.match(await third.ask('/photos/b', 'three'), { Code: 'SpendCapReached' })
+    if (mode === 'full') t.match(await third.ask('/photos/a', 'one'), { status: 200, cid: paid.cid })
+    t.match(await third.ask('/photos/c', 'four'), { Code: 'SpendCapReached' }, 'what is listed is not paid again')
+    await third.close()
+    const fourth = await start('0.000001600')
+    t.match(await fourth.ask('/photos/b', 'three again'), { status: 200 }, 'no expense counts twice')
+    t.match(await fourth.ask('/photos/c', 'four again'), { Code: 'SpendCapReached' })
+    await fourth.close()
+
+    const fifth = await start()
+    const again = await fifth.ask('/photos/a', 'one')
+    const bucketAgain = await fifth.ask('/photos', 'two')
     t.equal(await made(), 1, 'one deal')
-    if (mode === 'full') {
-      await send(third.server, { method: 'PUT', target: '/photos/a', body: Buffer.from('other bytes') })
-      const replaced = await third.ask('/photos/a', 'one-more')
-      t.equal(replaced.status, 200)
-      await third.state.records('jobs').delete(replaced.json.JobId)
-      const expired = await third.ask('/photos/a', 'one-more')
-      t.match(expired, {
-        status: 409,
-        json: { Code: 'IdempotencyParameterMismatch', Details: { DealCid: replaced.cid } },
-      })
-      t.equal(await made(), 2)
-      await send(third.server, { method: 'PUT', target: '/photos/a', body: Buffer.from('new bytes') })
-      await third.state.records('jobs').delete(again.json.JobId)
-      const changed = await third.ask('/photos/a', 'one')
-      t.equal(changed.status, 200, JSON.stringify(changed.json))
-      t.not(changed.cid, paid.cid, 'another content is not in the deal of the first')
+    if (mode === 'legacy') {
+      t.match(again, { status: 409, Code: 'DuplicateRequest', Details: { DealCid: paid.cid } })
+      t.match(bucketAgain, { status: 409, Code: 'DuplicateRequest' })
+      const other = await fifth.ask('/photos/a', 'another', { Force: true })
+      t.equal(other.status, 200)
+      t.not(other.cid, paid.cid)
+      t.equal(await made(), 2, 'another token is another deal')
       return
     }
-    const other = await third.ask('/photos/a', 'three', { Force: true })
-    t.equal(other.status, 200, JSON.stringify(other.json))
-    t.not(other.cid, paid.cid)
-    t.equal(await made(), 2, 'another token is another deal')
+    t.match(
+      [again, bucketAgain],
+      [paid, ofBucket].map(({ cid }) => ({ status: 200, cid })),
+    )
+    await fifth.put('/photos/a', 'other bytes')
+    const replaced = await fifth.ask('/photos/a', 'one-more')
+    t.equal(replaced.status, 200)
+    await fifth.forget(replaced.jobId)
+    const Details = { DealCid: replaced.cid }
+    t.match(await fifth.ask('/photos/a', 'one-more'), { status: 409, Code: 'IdempotencyParameterMismatch', Details })
+    t.equal(await made(), 2)
+    await fifth.put('/photos/a', 'new bytes')
+    await fifth.forget(again.jobId)
+    const changed = await fifth.ask('/photos/a', 'one')
+    t.equal(changed.status, 200)
+    t.not(changed.cid, paid.cid, 'another content is not in the deal of the first')
   })
 }

@@ -2,24 +2,10 @@ import { randomUUID } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { estimatePieceSize } from '../../../plugins/deal/terms/piece-size.js'
 import { mostPieceBytes } from '../../../plugins/deal/terms/quote.js'
-import { metadataTerms, resolveTerms, staysWithin } from '../../../plugins/deal/terms/resolve-terms.js'
-import { costOf, divideUp, readTerms, type StatedTerms } from '../../../plugins/deal/terms/terms.js'
-import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../../src/index.js'
 import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
-
-const whole: StatedTerms = { MinerId: 'f01000', Price: '0.000005', DurationEpochs: 518400 }
-
-function failure(run: () => unknown): S3Error {
-  try {
-    run()
-  } catch (error) {
-    return error as S3Error
-  }
-  throw new Error('it did not throw')
-}
 
 t.test('the pieces of an offline deal are never more than what is reserved for them', async (t) => {
   const GiB = 2 ** 30
@@ -46,95 +32,9 @@ t.test('amounts are exact', async (t) => {
     t.equal(formatAmount(parseAmount(text) ?? -1n), formatted)
   const bad = ['', '-1', '+1', '.5', '1.', '0x1', '1e-19', '1 fil', 'NaN', '1e400', '0.0000000000000000001', '१']
   for (const text of bad) t.equal(parseAmount(text), undefined, text)
-  t.same([divideUp(10n, 3n), divideUp(9n, 3n)], [4n, 3n])
 })
 
-t.test('terms are read as anybody may write them, and every violation is told', async (t) => {
-  t.same(readTerms(whole), {
-    minerId: 'f01000',
-    price: '0.000005',
-    duration: 518400,
-    verifiedDeal: false,
-    fastRetrieval: true,
-  })
-  t.same(readTerms({ ...whole, Price: 5e-7, DurationEpochs: '1', VerifiedDeal: 'TRUE', FastRetrieval: 'false' }), {
-    minerId: 'f01000',
-    price: '0.0000005',
-    duration: 1,
-    verifiedDeal: true,
-    fastRetrieval: false,
-  })
-  t.equal(costOf(readTerms(whole)), parseAmount('2.592'))
-  const error = failure(() =>
-    readTerms({
-      MinerId: 'f0; rm -rf /',
-      Price: '-1',
-      DurationEpochs: '1.5',
-      VerifiedDeal: 'perhaps',
-      FastRetrieval: '1',
-    }),
-  )
-  t.equal(error.code, 'DealTermsInvalid')
-  t.equal((error.fields.Violations as string[]).length, 5)
-  t.match(failure(() => readTerms({})).fields.Violations, [/^MinerId/, /^Price/, /^DurationEpochs/])
-  for (const DurationEpochs of ['0', 0, '-5', '99999999999', '', 10_512_001])
-    t.equal(failure(() => readTerms({ ...whole, DurationEpochs })).code, 'DealTermsInvalid', String(DurationEpochs))
-})
-
-t.test('each term comes from the first place that states it', async (t) => {
-  const defaults = { ...whole, MinerId: 'f0defaults' }
-  const configuration = {
-    Terms: [
-      { MinerId: 'f0bucket', Price: '2' },
-      { StorageClass: 'GLACIER' as const, MinerId: 'f0class' },
-    ],
-  }
-  const metadata = { 'deal-terms': 'miner=f0metadata; price=3;fast=false' }
-  const metadataAuthorized = true
-  const miner = (sources: Parameters<typeof resolveTerms>[0]) => resolveTerms(sources).minerId
-  t.equal(miner({ defaults }), 'f0defaults')
-  t.equal(miner({ defaults, configuration }), 'f0bucket')
-  t.equal(miner({ defaults, configuration, storageClass: 'GLACIER' }), 'f0class')
-  t.equal(miner({ defaults, configuration, storageClass: 'GLACIER_IR' }), 'f0bucket')
-  t.equal(miner({ defaults, configuration, storageClass: 'GLACIER', metadata, metadataAuthorized }), 'f0metadata')
-  t.equal(miner({ defaults, configuration, metadata, request: { MinerId: 'f0request' } }), 'f0request')
-  const request = { MinerId: '', DurationEpochs: 7 }
-  const all = resolveTerms({ defaults, configuration, metadata, metadataAuthorized, request })
-  const fromMetadata = { minerId: 'f0metadata', price: '3', fastRetrieval: false }
-  t.same(all, { ...fromMetadata, duration: 7, verifiedDeal: false })
-  t.equal(failure(() => resolveTerms({})).code, 'DealTermsRequired')
-  t.equal(failure(() => resolveTerms({ request: { FastRetrieval: true } })).code, 'DealTermsInvalid')
-  for (const text of ['miner', 'miner=a=b c', 'price=1;price=2', 'toString=1', 'miner=f01;speed=fast'])
-    t.equal(failure(() => metadataTerms(text)).code, 'DealTermsInvalid', text)
-  t.same(metadataTerms(' '), {})
-})
-
-t.test('metadata of a caller without the right counts as a whole, and only within the terms of the owner', (t) => {
-  const owner = { MinerId: 'f01', Price: '2', DurationEpochs: 100 }
-  for (const text of [
-    '',
-    'price=2',
-    'price=1.9;duration=100',
-    'miner=f01;duration=1;fast=false',
-    'verified=false',
-    'fast=true',
-  ])
-    t.equal(staysWithin(text, owner), true, text)
-  for (const text of [
-    ...['price=2.000000000000000001', 'price=-1', 'duration=101', 'duration=0', 'miner=f02', 'verified=true'],
-    ...['price=1;duration=101', 'price=1;confirm=true', 'price=1;price=1', 'price', 'verified=perhaps'],
-  ])
-    t.equal(staysWithin(text, owner), false, text)
-  t.equal(staysWithin('verified=true', { ...owner, VerifiedDeal: true }), true)
-  t.equal(staysWithin('verified=false', { ...owner, VerifiedDeal: 'true' }), false, 'the full price instead of DataCap')
-  t.equal(staysWithin('fast=true', { ...owner, FastRetrieval: false }), false)
-  for (const text of ['price=0', 'duration=1', 'miner=f01']) t.equal(staysWithin(text, {}), false, `${text} of nothing`)
-  t.end()
-})
-
-/**
- * What deals may cost by default: so much a day, and not many times what the provider asks.
- */
+// What deals may cost by default: so much a day, and not many times what the provider asks.
 
 const BODY = 'x'.repeat(200_000)
 

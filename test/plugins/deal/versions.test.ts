@@ -293,7 +293,7 @@ together('the deal of a version is renewed by the bucket, and gone for it when i
   for (const id of [first, second]) await it.untilCold('a', id)
   const marker = await it.remove('a')
   t.ok(marker)
-  await it.ask('POST', '?x-deal-config=', { body: { RenewBeforeDays: 30 } })
+  await it.ask('POST', '?x-deal-config=', { body: { RenewBeforeDays: 30, PublicNetwork: 'encrypted-only' } })
   t.match(await it.deals('a', first), [{ RenewUntil: 'Removal' }])
   const revision = await it.revision('a', second)
   await it.remove('a', second)
@@ -301,16 +301,6 @@ together('the deal of a version is renewed by the bucket, and gone for it when i
   await until('it is renewed', async () => (await it.deals('a', first)).length === 2)
   t.equal(await it.restored('a', first), 'the first bytes')
   t.equal((await it.records.ofVersion({ bucket: BUCKET, key: 'a', revision })).length, 1, 'not that of a deleted one')
-})
-
-together('without renewal, a version comes back for good before its last deal ends', async (t) => {
-  const it = await Versioned.start(t)
-  const id = await it.put('a', 'the first bytes')
-  await it.untilCold('a', id)
-  await it.put('a', 'later', { StorageClass: 'STANDARD' })
-  await it.proxy.pass(1_405_000)
-  await it.untilHead('it is here', 'a', id, (head) => head.StorageClass === 'GLACIER_IR' && !head.Restore)
-  t.equal(await it.read('a', id), 'the first bytes')
 })
 
 /** Length of a deal, ms: an epoch is one. */

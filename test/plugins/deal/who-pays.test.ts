@@ -125,6 +125,7 @@ for (const mode of ['full', 'legacy'] as const)
       for (const [i, terms] of [
         'price=0.0000000011',
         'duration=600001',
+        'duration=0',
         'miner=t01004;price=0.0000000005',
         'verified=true',
         'price=0.0000000005;confirm=true',
