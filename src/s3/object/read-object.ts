@@ -33,57 +33,47 @@ import { refuseCold } from './storage-class.js'
 /** Number of attempts to open an object that is overwritten between its HEAD and its transfer. */
 const ATTEMPTS = 3
 
+const ON = {
+  resource: 'object',
+  params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)],
+  headers: ENCRYPTION_HEADERS,
+} as const
+
 export const getObject = defineOperation({
   name: 'GetObject',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html',
   access: 'anonymous',
   action: 's3:GetObject',
-  on: {
-    method: 'GET',
-    resource: 'object',
-    params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)],
-    headers: ENCRYPTION_HEADERS,
-  },
+  on: { method: 'GET', ...ON },
   async run(request, context): Promise<Reply> {
     const ref = await refOf(request.query, context)
     refuseAnonymousOverrides(request, context)
-    if (request.headers.range && request.query.has('partNumber')) {
-      throw new S3Error('InvalidRequest', {
-        message: 'Cannot specify both Range header and partNumber query parameter',
-      })
-    }
+    if (request.headers.range && request.query.has('partNumber')) throw rangeAndPart()
     const customer = keyToRead(request, context)
     const opened = mustLookFirst(request)
       ? await lookThenOpen(request, context, customer, ref)
       : await openAtOnce(request, context, customer, ref)
     if ('status' in opened) return opened
-    const { object, download, ranged, part } = opened
-    const asked = [
-      reportedChecksum(request, context, object, part, ranged),
-      lockHeaders(object, context, ref?.id),
-    ] as const
-    const [checksum, lock] = await Promise.all(asked).catch((error) => {
+    const { bytes: download } = opened
+    try {
+      return { ...(await replyWith(request, context, opened, customer, ref)), body: { download } }
+    } catch (error) {
       download.discard()
       throw error
-    })
-    const headers = Object.assign(
-      objectHeaders(object, context.plugins, { checksum, customer }),
-      partHeaders(part, object),
-      lock,
-    )
-    if (ranged) headers['content-range'] = `bytes ${download.first}-${download.last}/${object.size}`
-    // Rules with days are about the current version.
-    if (!ref) headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
-    headers['content-length'] = download.last - download.first + 1
-    return { status: ranged ? 206 : 200, headers: withOverrides(request, headers), body: { download } }
+    }
   },
 })
 
-interface Opened {
+/** What a reply shows of an object, all of it or the bytes of a range or a part. */
+interface Shown {
   readonly object: StoredObject
-  readonly download: Download
+  readonly bytes: Pick<Download, 'first' | 'last'>
   readonly ranged: boolean
-  readonly part?: LocatedPart
+  readonly part?: LocatedPart | undefined
+}
+
+interface Opened extends Shown {
+  readonly bytes: Download
 }
 
 /**
@@ -107,7 +97,7 @@ async function openAtOnce(
       // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this
       // one.
       if (error instanceof S3Error && error.code === 'InvalidObjectState')
-        throw await whyNotReadable(request, context, ref)
+        throw await refuseCold(await context.store.head(request.bucket, request.key, ref), context)
       if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
       checkConditions(request.headers, await context.store.head(request.bucket, request.key, ref), READ)
       const { message, fields, headers } = error
@@ -120,15 +110,7 @@ async function openAtOnce(
     download.discard()
     throw error
   }
-  return { object, download, ranged: range !== undefined }
-}
-
-async function whyNotReadable(
-  { bucket, key }: S3Request<'object'>,
-  context: Context,
-  ref: VersionRef | undefined,
-): Promise<S3Error> {
-  return refuseCold(await context.store.head(bucket, key, ref), context)
+  return { object, bytes: download, ranged: range !== undefined }
 }
 
 async function lookThenOpen(
@@ -147,7 +129,7 @@ async function lookThenOpen(
     const part = locatePart(request, seen)
     const range: ByteRange | undefined = part ? part.range : rangeOf(request, seen)
     const { object, download } = await context.store.open(request.bucket, request.key, range, customer, ref)
-    if (object.revision === seen.revision) return { object, download, ranged: range !== undefined, part }
+    if (object.revision === seen.revision) return { object, bytes: download, ranged: range !== undefined, part }
     download.discard()
   }
   throw new S3Error('ServiceUnavailable', {
@@ -161,12 +143,7 @@ export const headObject = defineOperation({
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html',
   access: 'anonymous',
   action: 's3:GetObject',
-  on: {
-    method: 'HEAD',
-    resource: 'object',
-    params: ['versionId', 'partNumber', ...Object.keys(OVERRIDES)],
-    headers: ENCRYPTION_HEADERS,
-  },
+  on: { method: 'HEAD', ...ON },
   async run(request, context): Promise<Reply> {
     const ref = await refOf(request.query, context)
     refuseAnonymousOverrides(request, context)
@@ -178,20 +155,37 @@ export const headObject = defineOperation({
     const part = locatePart(request, object)
     const asked = part ? part.range : rangeOf(request, object)
     const range = asked && resolveRange(asked, object.size)
-    if (part && request.headers.range)
-      throw new S3Error('InvalidRequest', {
-        message: 'Cannot specify both Range header and partNumber query parameter',
-      })
-    const checksum = await reportedChecksum(request, context, object, part, range !== undefined)
-    const headers = Object.assign(
-      objectHeaders(object, context.plugins, { checksum, customer }),
-      partHeaders(part, object),
-      await lockHeaders(object, context, ref?.id),
-    )
-    if (range) headers['content-range'] = `bytes ${range.first}-${range.last}/${object.size}`
-    // Rules with days are about the current version.
-    if (!ref) headers['x-amz-expiration'] = await expirationHeader(context, request.bucket, object)
-    headers['content-length'] = range ? range.last - range.first + 1 : object.size
-    return { status: range ? 206 : 200, headers: withOverrides(request, headers) }
+    if (part && request.headers.range) throw rangeAndPart()
+    const bytes = range ?? { first: 0, last: object.size - 1 }
+    return replyWith(request, context, { object, bytes, ranged: range !== undefined, part }, customer, ref)
   },
 })
+
+/** The reply without a body. */
+async function replyWith(
+  request: S3Request<'object'>,
+  context: Context,
+  { object, part, ranged, bytes: { first, last } }: Shown,
+  customer: CustomerKey | undefined,
+  ref: VersionRef | undefined,
+): Promise<Reply> {
+  const [checksum, lock, expiration] = await Promise.all([
+    reportedChecksum(request, context, object, part, ranged),
+    lockHeaders(object, context, ref?.id),
+    // Rules with days are about the current version.
+    ref ? undefined : expirationHeader(context, request.bucket, object),
+  ])
+  const headers = Object.assign(
+    objectHeaders(object, context.plugins, { checksum, customer }),
+    partHeaders(part, object),
+    lock,
+  )
+  if (ranged) headers['content-range'] = `bytes ${first}-${last}/${object.size}`
+  headers['x-amz-expiration'] = expiration
+  headers['content-length'] = last - first + 1
+  return { status: ranged ? 206 : 200, headers: withOverrides(request, headers) }
+}
+
+function rangeAndPart(): S3Error {
+  return new S3Error('InvalidRequest', { message: 'Cannot specify both Range header and partNumber query parameter' })
+}
