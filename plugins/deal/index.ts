@@ -19,7 +19,7 @@ import { verifications } from './periodic/verify.js'
 import { TERMS_METADATA } from './terms/resolve-terms.js'
 
 /** Metadata that GET and HEAD report of an object with deals; a client that sends it does not store it. */
-export const outputMetadata = [
+const outputMetadata = [
   'cid',
   'deal-cid',
   'deal-count',

@@ -3,7 +3,7 @@ import { mayAllow, type Statement } from './language/statement.js'
 import { isPublicStatement, type PolicyOptions, readPolicy } from './policy.js'
 
 /** What a person should know before storing a policy. */
-export interface Finding {
+interface Finding {
   /** An `error` keeps the policy from being stored. */
   readonly level: 'error' | 'warning'
   /** Place of the statement in the policy, from 1; absent for the policy as a whole. */

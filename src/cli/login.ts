@@ -180,7 +180,7 @@ async function prompt(question: string, instead: string, shown: boolean): Promis
 }
 
 /** Signs in at a task platform. Resolves with the JWT. Throws Failure with the reason of the platform. */
-export async function signIn(platform: string, email: string, password: string): Promise<string> {
+async function signIn(platform: string, email: string, password: string): Promise<string> {
   const { status, text } = await postForm('task platform', platform, ['auth', 'login'], { email, password })
   const answer = parseObject(text)
   const token = answer?.auth_token
@@ -190,7 +190,7 @@ export async function signIn(platform: string, email: string, password: string):
   throw new Failure(`The task platform at ${platform} refuses the sign-in: ${reason}`)
 }
 
-export interface Assumed {
+interface Assumed {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken: string
@@ -203,7 +203,7 @@ const SECONDS = 43_200
 const ROLE = 'arn:aws:iam::000000000000:role/platform-user'
 
 /** Exchanges a token of the platform for temporary credentials at an S3 endpoint. Throws Failure. */
-export async function assume(endpoint: string, token: string): Promise<Assumed> {
+async function assume(endpoint: string, token: string): Promise<Assumed> {
   const { status, text } = await postForm('S3 endpoint', endpoint, [], {
     Action: 'AssumeRoleWithWebIdentity',
     Version: '2011-06-15',

@@ -2,7 +2,7 @@ import { FailureCounts, FORGET_MS, waitAfter } from './failure-counts.js'
 import { type Database, tableOf } from './store/database.js'
 
 /** What an attempt fails for: each counts by itself, and makes others wait after some failures. */
-export interface FailureCounter {
+interface FailureCounter {
   readonly key: string
   /** Failures before a wait applies. */
   readonly free: number

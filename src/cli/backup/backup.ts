@@ -123,7 +123,7 @@ function keysApart({ data, encryptionKeys }: Config, { withKeys = false }: Backu
 }
 
 /** What a server with these options uses, and a backup of its data folder does not contain. Without secrets. */
-export function notIncluded(config: Config): string[] {
+function notIncluded(config: Config): string[] {
   const { data, state, database, gatewayUrl, platformUrl, paymentUrl, kuboApi, staging, sealingKey, sealingKeyFile } =
     config
   const credentials = credentialsPath(config)
@@ -143,7 +143,7 @@ export function notIncluded(config: Config): string[] {
   ].filter((text) => typeof text === 'string')
 }
 
-export function isOutside(folder: string, path: string): boolean {
+function isOutside(folder: string, path: string): boolean {
   return relative(folder, path).startsWith('..')
 }
 

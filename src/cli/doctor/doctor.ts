@@ -56,7 +56,7 @@ function isUrl(text: string): boolean {
 
 const HIDDEN = '(secret)'
 
-export function versions(): string {
+function versions(): string {
   const { node, openssl, uv } = process.versions
   return `dealgate ${version()}, Node ${node}, OpenSSL ${openssl}, libuv ${uv}, ${process.platform} ${process.arch} ${release()}`
 }

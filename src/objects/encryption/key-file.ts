@@ -40,7 +40,7 @@ export interface KeyText {
 }
 
 /** The keys of a server, as its file and its options name them. */
-export interface Keys extends KeyText {
+interface Keys extends KeyText {
   /** `age1...`: who can open what is encrypted from now on with the key of the server. */
   readonly recipients: readonly string[]
   /** Those of them who can open what is encrypted with a named key, too. */

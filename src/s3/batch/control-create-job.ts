@@ -13,7 +13,7 @@ import {
 } from './order.js'
 
 /** What CreateJob orders. */
-export interface CreateJob {
+interface CreateJob {
   readonly order: Omit<BatchOrder, 'client'>
   readonly token: string
 }

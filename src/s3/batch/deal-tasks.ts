@@ -6,7 +6,7 @@ import { textOf } from './replies.js'
 import { type Done, type Estimate, on, requireCurrent, type Send, type Task, withJson } from './task.js'
 
 /** Of a deal, as the body of CreateObjectDeal states them. */
-export type Terms = Readonly<Record<string, string | number | boolean>>
+type Terms = Readonly<Record<string, string | number | boolean>>
 
 /** How long one request waits for the job of its deal, s. */
 const WAIT_SECONDS = 60

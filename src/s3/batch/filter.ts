@@ -4,7 +4,7 @@ import { endOf, nodeOf } from './replies.js'
 import type { Send } from './task.js'
 
 /** Where a listing goes on. */
-export interface Listed {
+interface Listed {
   readonly key: string
   /** Of a listing of versions. */
   readonly versionId?: string

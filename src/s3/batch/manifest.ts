@@ -150,6 +150,6 @@ async function* fileOf(reply: Reply, key: string, md5: string): AsyncGenerator<B
 }
 
 /** The failure of a job whose manifest cannot be read as a whole. */
-export function invalid(problem: string): S3Error {
+function invalid(problem: string): S3Error {
   return new S3Error('InvalidManifest', { status: 400, message: `The manifest cannot be used: ${problem}.` })
 }

@@ -7,7 +7,7 @@ import type { BatchRun, Chunk } from './records.js'
 import type { Send, Task } from './task.js'
 import type { TaskKind } from './task-kinds.js'
 
-export interface Working {
+interface Working {
   readonly run: BatchRun
   readonly kind: TaskKind
   readonly ask: Send

@@ -32,7 +32,7 @@ export interface WebsiteConfiguration {
   readonly rules?: readonly RoutingRule[]
 }
 
-export interface RoutingRule {
+interface RoutingRule {
   readonly prefix?: string
   /** HTTP status of the error; absent: before the object is looked up. */
   readonly status?: number

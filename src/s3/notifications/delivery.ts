@@ -185,7 +185,7 @@ interface WebhookState {
 /**
  * The queue of messages about one object to one webhook, which are delivered sequentially, in the order of their ids.
  */
-export class DeliveryQueue {
+class DeliveryQueue {
   readonly #ids = new Set<string>()
   #last = ''
   /** Number of failed attempts at the first message. */

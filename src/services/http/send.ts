@@ -31,7 +31,7 @@ export function parseRange(header: string | undefined, size: number): Span | 'un
 }
 
 /** Bytes to be sent: an open file, or what a stream gives of it. */
-export type Content =
+type Content =
   | { readonly fd: number }
   | { readonly fd?: undefined; stream(first: number, last: number): Promise<AsyncIterable<Uint8Array>> }
 

@@ -154,7 +154,7 @@ export interface RefusedPayment {
 }
 
 /** What a wallet has of a coin. */
-export interface Balance {
+interface Balance {
   readonly kind: 'token' | 'native'
   readonly decimals: number
   /** In its smallest unit; undefined while it cannot be read. */

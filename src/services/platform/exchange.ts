@@ -154,7 +154,7 @@ function formFields(body: string): Field[] {
 const MAX_PAGE = 1000
 const MAX_OFFSET = 1_000_000_000
 
-export interface Page {
+interface Page {
   /** Most records, 1 to 1000. */
   readonly limit: number
   readonly offset: number

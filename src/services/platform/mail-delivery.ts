@@ -80,7 +80,7 @@ function isOfConnection(error: unknown): boolean {
  * crash is known by its Message-ID.
  * @param from address of the sender
  */
-export async function compose({ id, recipient, subject, text, created }: StoredMail, from: string): Promise<Buffer> {
+async function compose({ id, recipient, subject, text, created }: StoredMail, from: string): Promise<Buffer> {
   const { createTransport } = await import('nodemailer')
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await transport.sendMail({

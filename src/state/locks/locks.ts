@@ -139,7 +139,7 @@ export class LocalLocks implements Locks {
   }
 }
 
-export function overlap(a: string, b: string): boolean {
+function overlap(a: string, b: string): boolean {
   return a.startsWith(b) || b.startsWith(a)
 }
 

@@ -31,13 +31,13 @@ export interface DeclaredLock {
 }
 
 /** A change of the lock of a version. What is absent stays; `null` ends the retention. */
-export interface LockChange {
+interface LockChange {
   readonly retention?: Retention | null | undefined
   readonly hold?: boolean | undefined
 }
 
 /** The retention of the new objects of a bucket, as its row has it. */
-export interface LockRule {
+interface LockRule {
   readonly mode?: Retention['mode']
   readonly days?: number
   readonly years?: number

@@ -63,7 +63,7 @@ const LISTED = 'key, size, modified, generation, etag, content_type, body_at'
  * Parameters: bucket, first key, upper bound, maximum number of rows, position in the key (from 1) from which the
  * delimiter is searched, delimiter.
  */
-export const groupedPage = {
+const groupedPage = {
   sqlite: `
     WITH RECURSIVE walk (key) AS (
       SELECT (SELECT key FROM objects WHERE bucket = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1)

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js'
 import { type BucketRow, contentOf, usageIn } from './buckets.js'
 
 /** What a bucket may have; null for no bound. */
-export interface Quota {
+interface Quota {
   readonly bytes: number | null
   readonly objects: number | null
 }

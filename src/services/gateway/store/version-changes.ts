@@ -45,7 +45,7 @@ interface NewestVersion {
 }
 
 /** The change of a key by a removal. */
-export interface Removed {
+interface Removed {
   /** Rows that are gone. */
   readonly freed: readonly Freed[]
   readonly addedMarkers: number
@@ -166,7 +166,7 @@ export function isMarker(row: ObjectRow | VersionRow): boolean {
 }
 
 /** The version of this id, current or not: a row of `versions` has a member `id`. */
-export async function find(
+async function find(
   { objects, versions }: Pick<VersionTables, 'objects' | 'versions'>,
   bucket: number,
   key: Buffer,

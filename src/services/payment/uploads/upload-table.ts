@@ -67,7 +67,7 @@ const ADDED = [
 ]
 
 /** What a wallet takes of the room for contents. */
-export interface Standing {
+interface Standing {
   /** What is on its way to storage providers, paid or not. */
   readonly open: Amount
   /** What it has not paid, or need not pay, while it has no deal. */

@@ -91,7 +91,7 @@ export interface PostResult {
  * repeated request with the same UUID gives the task of the first. Throws HttpError 400 for the CSV, 409 for a UUID
  * that another request has used, and for more open tasks or deals than a user may have.
  */
-export async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
+async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
   const rows = rowsOf(request.file)
   try {
     return await postRows(context, request, rows)

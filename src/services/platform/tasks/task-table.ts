@@ -43,7 +43,7 @@ const price = {
   read: (stored: string | null) => (stored === null ? null : BigInt(stored)),
 }
 
-export const TASK = new Columns<TaskRow>({
+const TASK = new Columns<TaskRow>({
   isPublic: 'flag',
   tags: 'list',
   minPrice: price,
@@ -255,7 +255,7 @@ export class TaskTable {
   }
 }
 
-export interface NewTask extends TaskTerms {
+interface NewTask extends TaskTerms {
   readonly uuid: string
   readonly user: number
   readonly digest: string
