@@ -1,5 +1,3 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { S3 } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import t, { type Test } from 'tap'
@@ -17,11 +15,12 @@ inEachMode(t, tagsAndCors)
 async function tagsAndCors(t: Test, server: Dealgate): Promise<void> {
   const client = sdkFor(t, server)
   await client.createBucket({ Bucket })
-  await t.test('tags of objects', (t) => objectTags(t, client, server))
+  await t.test('tags of objects', (t) => objectTags(t, client))
   await t.test('settings go with their bucket', (t) => withBucket(t, client))
-  await t.test('preflight', (t) => preflight(t, client, server))
-  // The gateway makes no difference to what the programs send and read.
+  // The gateway makes no difference to what is sent and read.
   if (server.mode === 'full') {
+    await t.test('tag sets', (t) => tagSets(t, client, server))
+    await t.test('preflight', (t) => preflight(t, client, server))
     await t.test('aws-cli', (t) => awsCli(t, server))
   }
   await t.test('a restart', (t) => restart(t, client, server))
@@ -32,22 +31,15 @@ async function tagsOf(client: S3, Key: string): Promise<Record<string, string>> 
   return Object.fromEntries(TagSet.map(({ Key = '', Value = '' }) => [Key, Value]))
 }
 
-async function objectTags(t: Test, client: S3, server: Dealgate): Promise<void> {
+async function objectTags(t: Test, client: S3): Promise<void> {
   const put = (Key: string, Tagging?: string) =>
     client.putObject({ Bucket, Key, Body: 'body', Tagging, Metadata: { a: 'b' } })
   const first = await put('a', 'colour=red&shape=%2Fround+one')
-  const tags = { colour: 'red', shape: '/round one' }
-  t.same(await tagsOf(client, 'a'), tags)
+  t.same(await tagsOf(client, 'a'), { colour: 'red', shape: '/round one' })
   const head = await client.headObject({ Bucket, Key: 'a' })
-  const got = await client.getObject({ Bucket, Key: 'a', VersionId: 'null' })
-  t.match([head.TagCount, got.TagCount, await got.Body?.transformToString()], [2, 2, 'body'])
-
-  await client.putObjectTagging({
-    Bucket,
-    Key: 'a',
-    VersionId: 'null',
-    Tagging: { TagSet: [{ Key: 'x', Value: '' }] },
-  })
+  t.equal(head.TagCount, 2)
+  const TagSet = [{ Key: 'x', Value: '' }]
+  await client.putObjectTagging({ Bucket, Key: 'a', VersionId: 'null', Tagging: { TagSet } })
   t.same(await tagsOf(client, 'a'), { x: '' })
   const tagged = await client.headObject({ Bucket, Key: 'a' })
   t.same([tagged.ETag, tagged.Metadata, tagged.LastModified], [first.ETag, { a: 'b' }, head.LastModified], 'rest stays')
@@ -57,79 +49,63 @@ async function objectTags(t: Test, client: S3, server: Dealgate): Promise<void> 
   t.same(await tagsOf(client, 'b'), { x: '' }, 'a copy has the tags of its source')
   await copy('b', { TaggingDirective: 'REPLACE', Tagging: 'y=1' })
   t.same(await tagsOf(client, 'b'), { y: '1' })
-  await copy('b', { TaggingDirective: 'REPLACE' })
-  t.same(await tagsOf(client, 'b'), {})
   await copy('a', { MetadataDirective: 'REPLACE', Metadata: { c: 'd' } })
   t.same(await tagsOf(client, 'a'), { x: '' }, 'a copy onto itself keeps them')
   await t.rejects(copy('b', { Tagging: 'y=1' }), { name: 'InvalidArgument' })
-
   await new Upload({ client, params: { Bucket, Key: 'big', Body: bytes('big', 6 * MiB), Tagging: 'parts=2' } }).done()
   t.same(await tagsOf(client, 'big'), { parts: '2' })
 
-  const set = (TagSet: { Key: string; Value: string }[]) =>
-    client.putObjectTagging({ Bucket, Key: 'a', Tagging: { TagSet } })
-  await t.rejects(set(Array.from({ length: 11 }, (_, i) => ({ Key: `k${i}`, Value: '' }))), {
-    name: 'BadRequest',
-    message: 'Object tags cannot be greater than 10',
-  })
-  const unsorted = ['z', 'a', 'm'].map((Key) => ({ Key, Value: '' }))
-  await set(unsorted)
-  const inOrder = async () => (await client.getObjectTagging({ Bucket, Key: 'a' })).TagSet
-  t.same(await inOrder(), unsorted, 'their order is kept')
-  const odd = ['Ünï cödé', 'a+b-c=d.e_f:g/h@i', '文字', '𝒳'.repeat(64), 'xaws:'].map((Key) => ({ Key, Value: Key }))
-  await set(odd)
-  t.same(await inOrder(), odd)
-  await put('a', 'z=&m&a=')
-  t.same(
-    (await inOrder())?.map(({ Key }) => Key),
-    ['z', 'm', 'a'],
-    'also that of the header',
-  )
-  await set([{ Key: 'x', Value: '' }])
-  for (const Key of ['aws:x', 'AWS:x', '', 'x'.repeat(129), '𝒳'.repeat(65), 'a!', 'a\nb'])
-    await t.rejects(set([{ Key, Value: '' }]), { name: 'InvalidTag' }, Key.slice(0, 20))
-  await t.rejects(set([1, 2].map(() => ({ Key: 'a', Value: '' }))), { name: 'InvalidTag' })
-  await t.rejects(put('a', 'a=1&a=2'), { name: 'InvalidArgument' })
-  t.same(await tagsOf(client, 'a'), { x: '' }, 'what is refused changes nothing')
-  await t.rejects(tagsOf(client, 'none'), { name: 'NoSuchKey' })
-
   await put('a')
   t.same(await tagsOf(client, 'a'), {}, 'an overwritten object has none')
-  await set([{ Key: 'x', Value: '1' }])
+  await put('a', 'x=1')
   await client.deleteObject({ Bucket, Key: 'a' })
   await put('a')
   t.same(await tagsOf(client, 'a'), {}, 'nor has one that was removed and put anew')
-  const late = await send(server, { method: 'PUT', target: `/${Bucket}/a?tagging`, body: Buffer.from('no xml') })
-  t.match([late.status, late.code], [400, 'MalformedXML'])
-  const none = await send(server, { method: 'PUT', target: `/${Bucket}/a?tagging` })
-  t.match([none.status, none.code], [400, 'MissingRequestBodyError'])
+}
+
+async function tagSets(t: Test, client: S3, server: Dealgate): Promise<void> {
+  const Key = 'tag-sets'
+  await client.putObject({ Bucket, Key })
+  const set = (names: readonly string[]) => {
+    const TagSet = names.map((name) => ({ Key: name, Value: name }))
+    return client.putObjectTagging({ Bucket, Key, Tagging: { TagSet } })
+  }
+  const kept = ['z', 'a', 'Ünï cödé', 'a+b-c=d.e_f:g/h@i', '文字', '𝒳'.repeat(64), 'xaws:']
+  await set(kept)
+  t.same(Object.keys(await tagsOf(client, Key)), kept, 'in their order')
+  const eleven = Array.from({ length: 11 }, (_, i) => `k${i}`)
+  await t.rejects(set(eleven), { name: 'BadRequest', message: 'Object tags cannot be greater than 10' })
+  for (const wrong of ['aws:x', 'AWS:x', '', 'x'.repeat(129), '𝒳'.repeat(65), 'a!', 'a\nb'])
+    await t.rejects(set([wrong]), { name: 'InvalidTag' }, wrong.slice(0, 20))
+  t.same(Object.keys(await tagsOf(client, Key)), kept)
+  const target = `/${Bucket}/${Key}?tagging`
+  const malformed = await send(server, { method: 'PUT', target, body: Buffer.from('no xml') })
+  t.match(malformed, { status: 400, code: 'MalformedXML' })
+  t.match(await send(server, { method: 'PUT', target }), { status: 400, code: 'MissingRequestBodyError' })
 }
 
 const RULE = { AllowedMethods: ['GET'], AllowedOrigins: ['*'] }
 
 async function withBucket(t: Test, client: S3): Promise<void> {
   const bucket = { Bucket: 'short-lived' }
+  const cors = { ...bucket, CORSConfiguration: { CORSRules: [RULE] } }
+  const tagging = { ...bucket, Tagging: { TagSet: [{ Key: 'a', Value: '1' }] } }
+  await t.rejects(client.putBucketCors(cors), { name: 'NoSuchBucket' })
+  await t.rejects(client.putBucketTagging(tagging), { name: 'NoSuchBucket' })
   await client.createBucket(bucket)
-  await t.rejects(client.getBucketTagging(bucket), { name: 'NoSuchTagSet' })
-  await t.rejects(client.getBucketCors(bucket), { name: 'NoSuchCORSConfiguration' })
-  await client.putBucketTagging({ ...bucket, Tagging: { TagSet: [{ Key: 'a', Value: '1' }] } })
-  await client.putBucketCors({ ...bucket, CORSConfiguration: { CORSRules: [RULE] } })
-  t.match(await client.getBucketTagging(bucket), { TagSet: [{ Key: 'a', Value: '1' }] })
+  await client.putBucketTagging(tagging)
+  await client.putBucketCors(cors)
+  t.match(await client.getBucketTagging(bucket), tagging.Tagging)
   await client.deleteBucket(bucket)
-  await t.rejects(client.getBucketCors(bucket), { name: 'NoSuchBucket' })
   await client.createBucket(bucket)
   await t.rejects(client.getBucketTagging(bucket), { name: 'NoSuchTagSet' })
   await t.rejects(client.getBucketCors(bucket), { name: 'NoSuchCORSConfiguration' })
-  const none = { Bucket: 'no-such-bucket' }
-  await t.rejects(client.putBucketCors({ ...none, CORSConfiguration: { CORSRules: [RULE] } }), {
-    name: 'NoSuchBucket',
-  })
-  await t.rejects(client.putBucketTagging({ ...none, Tagging: { TagSet: [] } }), { name: 'NoSuchBucket' })
 }
 
 async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
-  const ask = async (headers: Record<string, string>, path = `/${Bucket}/any/key?uploads&X-Amz-Signature=0`) => {
-    const answer = await fetch(`${server.endpoint}${path}`, { method: 'OPTIONS', headers })
+  const ask = async (headers: Record<string, string>) => {
+    const url = `${server.endpoint}/${Bucket}/any/key?uploads&X-Amz-Signature=0`
+    const answer = await fetch(url, { method: 'OPTIONS', headers })
     return { status: answer.status, headers: answer.headers, text: await answer.text() }
   }
   const asking = (origin: string, method: string, headers = '') => ({
@@ -159,7 +135,6 @@ async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
     'access-control-max-age': '60',
     vary: /Origin/,
   })
-  t.equal((await ask(asking('http://a.example', 'GET'), `/${Bucket}?list-type=2`)).status, 200)
   for (const refused of [
     asking('http://a.example', 'DELETE'),
     asking('http://a.other', 'PUT'),
@@ -170,7 +145,6 @@ async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
       text: /AccessForbidden.*CORSResponse: This CORS request is not allowed/,
     })
   t.match(await ask(asking('http://a.example', 'PATCH')), { status: 400, text: /BadRequest/ })
-  t.match(await ask({ origin: 'http://a.example' }), { status: 400 })
   t.match(await ask({ 'access-control-request-method': 'PUT' }), { status: 400 })
 
   await client.putObject({ Bucket, Key: 'seen', Body: 'x' })
@@ -181,43 +155,31 @@ async function preflight(t: Test, client: S3, server: Dealgate): Promise<void> {
   t.match((await get({ origin: 'http://any' }, 'none')).headers, open, 'errors too')
   t.match(await fetch(`${server.endpoint}/${Bucket}/seen`, { headers: { origin: 'http://any' } }), { status: 403 })
   t.equal((await get({})).headers['access-control-allow-origin'], undefined)
-  const put = { method: 'PUT', target: `/${Bucket}/seen`, body: Buffer.from('y') }
-  const stranger = await send(server, { ...put, unsignedHeaders: { origin: 'http://any' } })
-  t.match([stranger.status, stranger.headers.vary], [200, /Origin/])
-  t.equal(stranger.headers['access-control-allow-origin'], undefined)
 }
 
 async function awsCli(t: Test, server: Dealgate): Promise<void> {
-  for (const version of await awsVersions(t)) {
-    await t.test(version.name, async (t) => {
-      const aws = new Aws(version, server, temporaryFolder(t))
-      const bucket = ['--bucket', Bucket]
-      const object = [...bucket, '--key', 'by-cli']
-      const body = join(aws.home, 'body')
-      await writeFile(body, 'body')
-      await aws.api('put-object', ...object, '--body', body, '--tagging', 'a=1&b=2')
-      const TagSet = [{ Key: 'c', Value: '3' }]
-      t.same((await aws.api('get-object-tagging', ...object)).TagSet.length, 2)
-      await aws.api('put-object-tagging', ...object, '--tagging', JSON.stringify({ TagSet }))
-      t.same((await aws.api('get-object-tagging', ...object)).TagSet, TagSet)
-      await aws.s3('cp', `s3://${Bucket}/by-cli`, `s3://${Bucket}/by-cli-2`)
-      t.same((await aws.api('get-object-tagging', ...bucket, '--key', 'by-cli-2')).TagSet, TagSet)
-      await aws.api('delete-object-tagging', ...object)
-      t.same((await aws.api('get-object-tagging', ...object)).TagSet, [])
-      await aws.api('put-bucket-tagging', ...bucket, '--tagging', JSON.stringify({ TagSet }))
-      t.same((await aws.api('get-bucket-tagging', ...bucket)).TagSet, TagSet)
-      await aws.api('delete-bucket-tagging', ...bucket)
-      t.match(await aws.apiFailing('get-bucket-tagging', ...bucket), 'NoSuchTagSet')
-      const cors = JSON.stringify({ CORSRules: [{ ...RULE, ID: 'one', MaxAgeSeconds: 5 }] })
-      await aws.api('put-bucket-cors', ...bucket, '--cors-configuration', cors)
-      t.same(await aws.api('get-bucket-cors', ...bucket), JSON.parse(cors))
-      await aws.api('delete-bucket-cors', ...bucket)
-      t.match(await aws.apiFailing('get-bucket-cors', ...bucket), 'NoSuchCORSConfiguration')
-      const wrong = JSON.stringify({ CORSRules: [{ ...RULE, AllowedMethods: ['PATCH'] }] })
-      t.match(await aws.apiFailing('put-bucket-cors', ...bucket, '--cors-configuration', wrong), 'InvalidRequest')
-    })
-  }
+  const [version] = await awsVersions(t)
+  if (version === undefined) return
+  const aws = new Aws(version, server, temporaryFolder(t))
+  const bucket = ['--bucket', Bucket]
+  const object = [...bucket, '--key', 'by-cli']
+  const TagSet = [{ Key: 'c', Value: '3' }]
+  await aws.api('put-object', ...object, '--tagging', 'a=1&b=2')
+  await aws.api('put-object-tagging', ...object, '--tagging', JSON.stringify({ TagSet }))
+  await aws.s3('cp', `s3://${Bucket}/by-cli`, `s3://${Bucket}/by-cli-2`)
+  t.same((await aws.api('get-object-tagging', ...bucket, '--key', 'by-cli-2')).TagSet, TagSet)
+  await aws.api('delete-object-tagging', ...object)
+  t.same((await aws.api('get-object-tagging', ...object)).TagSet, [])
+  await aws.api('put-bucket-tagging', ...bucket, '--tagging', JSON.stringify({ TagSet }))
+  t.same((await aws.api('get-bucket-tagging', ...bucket)).TagSet, TagSet)
+  await aws.api('delete-bucket-tagging', ...bucket)
+  const cors = { CORSRules: [{ ...RULE, ID: 'one', MaxAgeSeconds: 5 }] }
+  await aws.api('put-bucket-cors', ...bucket, '--cors-configuration', JSON.stringify(cors))
+  t.same(await aws.api('get-bucket-cors', ...bucket), cors)
+  await aws.api('delete-bucket-cors', ...bucket)
+  t.match(await aws.apiFailing('get-bucket-cors', ...bucket), 'NoSuchCORSConfiguration')
 }
+
 async function restart(t: Test, client: S3, server: Dealgate): Promise<void> {
   await client.putObject({ Bucket, Key: 'kept', Body: 'x', Tagging: 'a=1' })
   await client.putBucketTagging({ Bucket, Tagging: { TagSet: [{ Key: 'b', Value: '2' }] } })
