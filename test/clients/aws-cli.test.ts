@@ -44,8 +44,7 @@ if (last !== undefined) {
     await t.test(`s3api checksums, ${version.name}`, (t) => checksums(t, program))
   }
   await t.test('s3 folders', (t) => folders(t, aws))
-  await t.test('s3api buckets and listings', (t) => listings(t, aws))
-  await t.test('s3api objects', (t) => objects(t, aws))
+  await t.test('s3api', (t) => s3api(t, aws))
 }
 
 /** `all` with what depends on no version. */
@@ -77,8 +76,7 @@ async function files(t: Test, aws: Aws, all: boolean): Promise<void> {
   await writeFile(moving, 'moved')
   await aws.s3('mv', '--quiet', moving, `s3://${bucket}/moved-1`)
   await t.rejects(stat(moving), { code: 'ENOENT' }, 'mv takes the file away')
-  await aws.s3('mv', '--quiet', `s3://${bucket}/moved-1`, `s3://${bucket}/moved-2`)
-  await aws.s3('mv', '--quiet', `s3://${bucket}/moved-2`, moving)
+  await aws.s3('mv', '--quiet', `s3://${bucket}/moved-1`, moving)
   t.equal(await readFile(moving, 'utf8'), 'moved')
 
   const url = (await aws.s3('presign', `s3://${bucket}/5m`, '--expires-in', '60')).trim()
@@ -122,101 +120,51 @@ async function folders(t: Test, aws: Aws): Promise<void> {
   t.match(await aws.s3('ls', '--recursive', `${bucket}/moved`), / moved\/c\/d\.bin\n$/)
   t.match(await aws.s3('rb', '--force', bucket), 'remove_bucket: cli-folders')
 }
-async function listings(t: Test, aws: Aws): Promise<void> {
-  const on = ['--bucket', 'cli-lists']
+async function s3api(t: Test, aws: Aws): Promise<void> {
+  const on = ['--bucket', 'cli-api']
   await aws.api('create-bucket', ...on)
-  await aws.api('head-bucket', ...on)
   t.match(await aws.apiFailing('head-bucket', '--bucket', 'no-such-bucket'), '404')
   t.equal((await aws.api('get-bucket-location', ...on)).LocationConstraint, null)
-  t.same(await aws.api('get-bucket-versioning', ...on), {}, 'never versioned')
-  const { Buckets, Owner } = await aws.api('list-buckets', ...(aws.modern ? ['--prefix', 'cli-lists'] : []))
-  t.ok(Buckets.some((found: { Name: string }) => found.Name === 'cli-lists'))
-  t.match(Owner.ID, /^[0-9a-f]{64}$/)
+  const { Buckets, Owner } = await aws.api('list-buckets', ...(aws.modern ? ['--prefix', 'cli-api'] : []))
+  t.ok(Buckets.some((found: { Name: string }) => found.Name === 'cli-api'))
 
   const keys = ['a-b', 'a/1', 'a/2', 'b', '😀']
   const folder = join(aws.home, 'lists')
-  await writeTree(folder, Object.fromEntries(keys.map((key) => [key, Buffer.from(key)])))
-  await aws.s3('cp', '--quiet', '--recursive', folder, 's3://cli-lists')
+  await writeTree(folder, Object.fromEntries(keys.map((key) => [key, Buffer.from(`of ${key}`)])))
+  await aws.s3('cp', '--quiet', '--recursive', folder, 's3://cli-api')
   type Named = { Key: string }
   const names = (list: Named[] = []) => list.map(({ Key }) => Key)
   const flat = await aws.api('list-objects-v2', ...on, '--page-size', '2', '--fetch-owner')
   t.same(names(flat.Contents), keys, 'all, over pages of two')
   t.equal(flat.Contents[0].Owner.ID, Owner.ID)
-  const level = await aws.api('list-objects-v2', ...on, '--delimiter', '/', '--start-after', 'a-b')
-  t.same(names(level.Contents), ['b', '😀'])
-  t.same(level.CommonPrefixes, [{ Prefix: 'a/' }])
   const first = await aws.api('list-objects', ...on, '--delimiter', '/', '--page-size', '1')
   t.same(names(first.Contents), ['a-b', 'b', '😀'], 'the first version pages with NextMarker')
-  const versions = await aws.api('list-object-versions', ...on, '--page-size', '3')
-  t.same(names(versions.Versions), keys)
-  t.ok(versions.Versions.every((version: { VersionId: string }) => version.VersionId === 'null'))
+
+  const object = [...on, '--key', 'b']
+  const got = join(aws.home, 'got')
+  const shown = ['--range', 'bytes=3-3', '--response-content-type', 'a/b', '--response-cache-control', 'no-cache', got]
+  const part = await aws.api('get-object', ...object, ...shown)
+  t.match(part, { ContentRange: 'bytes 3-3/4', ContentType: 'a/b', CacheControl: 'no-cache' })
+  t.equal(await readFile(got, 'utf8'), 'b')
+  t.match(await aws.apiFailing('get-object', ...object, '--if-none-match', part.ETag, got), '304')
+  const until = ['--if-unmodified-since', '2001-01-01T00:00:00Z']
+  t.match(await aws.apiFailing('head-object', ...object, ...until), '412')
+  t.match(await aws.apiFailing('get-object', ...on, '--key', 'none', got), 'NoSuchKey')
+  const wrong = ['--content-md5', Buffer.from(md5(Buffer.of()), 'hex').toString('base64')]
+  t.match(await aws.apiFailing('put-object', ...object, '--body', got, ...wrong), 'BadDigest')
+  const odd = ['--content-type', 'text/x-odd; charset=utf-8', '--metadata', 'one=1,two=zwei und drei']
+  await aws.api('put-object', ...object, '--body', got, ...odd, '--expires', '2030-01-02T03:04:05Z')
+  const head = await aws.api('head-object', ...object)
+  t.match(head, { ContentType: 'text/x-odd; charset=utf-8', Metadata: { one: '1', two: 'zwei und drei' } })
+  t.match(JSON.stringify(head), /2030-01-02T03:04:05|02 Jan 2030 03:04:05/)
+  await aws.api('copy-object', ...object, '--copy-source', 'cli-api/b', '--metadata-directive', 'REPLACE')
+  t.same((await aws.api('head-object', ...object)).Metadata, {}, 'a copy onto itself')
 
   const doomed = { Objects: [...keys, 'was/never/there'].map((Key) => ({ Key })) }
   const deleted = await aws.api('delete-objects', ...on, '--delete', JSON.stringify(doomed))
   t.equal(deleted.Deleted.length, keys.length + 1)
-  t.equal(deleted.Errors, undefined)
   await aws.api('delete-bucket', ...on)
   t.match(await aws.apiFailing('delete-bucket', ...on), 'NoSuchBucket')
-}
-
-async function objects(t: Test, aws: Aws): Promise<void> {
-  const bucket = 'cli-objects'
-  const on = ['--bucket', bucket]
-  const object = [...on, '--key', 'the object']
-  await aws.api('create-bucket', ...on)
-  const file = join(aws.home, 'object.bin')
-  const got = join(aws.home, 'object.got')
-  const data = bytes('object', 100 * KiB)
-  await writeFile(file, data)
-  const headers = [
-    ...['--content-type', 'text/x-odd; charset=utf-8', '--content-encoding', 'identity', '--content-language', 'de'],
-    ...['--content-disposition', 'attachment; filename="x.txt"', '--cache-control', 'max-age=60'],
-    ...['--expires', '2030-01-02T03:04:05Z', '--metadata', 'one=1,two=zwei und drei'],
-  ]
-  const put = await aws.api('put-object', ...object, '--body', file, ...headers)
-  const ETag = `"${md5(data)}"`
-  t.equal(put.ETag, ETag, 'the ETag is the MD5')
-
-  const expected = {
-    ETag,
-    ContentLength: data.length,
-    ContentType: 'text/x-odd; charset=utf-8',
-    ContentEncoding: 'identity',
-    ContentLanguage: 'de',
-    ContentDisposition: 'attachment; filename="x.txt"',
-    CacheControl: 'max-age=60',
-    Metadata: { one: '1', two: 'zwei und drei' },
-  }
-  const head = await aws.api('head-object', ...object)
-  t.match(head, expected)
-  t.match(JSON.stringify(head), /2030-01-02T03:04:05|02 Jan 2030 03:04:05/)
-  t.match(await aws.api('get-object', ...object, got), expected)
-  t.same(await readFile(got), data)
-  const ranged = await aws.api('get-object', ...object, '--range', 'bytes=10-19', got)
-  t.equal(ranged.ContentRange, `bytes 10-19/${data.length}`)
-  t.same(await readFile(got), data.subarray(10, 20))
-  t.match(await aws.apiFailing('get-object', ...object, '--if-none-match', ETag, got), '304')
-  const until = ['--if-unmodified-since', '2001-01-01T00:00:00Z']
-  t.match(await aws.apiFailing('head-object', ...object, ...until), '412')
-  const override = ['--response-content-type', 'a/b', '--response-cache-control', 'no-cache', got]
-  t.match(await aws.api('get-object', ...object, ...override), { ContentType: 'a/b', CacheControl: 'no-cache' })
-  t.match(await aws.apiFailing('get-object', ...on, '--key', 'none', got), 'NoSuchKey')
-
-  const from = ['--copy-source', `${bucket}/the object`]
-  const replace = ['--metadata-directive', 'REPLACE', '--metadata', 'three=3', '--content-type', 'new/type']
-  await aws.api('copy-object', ...object, ...from, ...replace)
-  const replaced = await aws.api('head-object', ...object)
-  t.match(replaced, { ETag, ContentType: 'new/type' }, 'a copy onto itself keeps the bytes')
-  t.same(replaced.Metadata, { three: '3' })
-  const other = ['--copy-source-if-match', '"0123456789abcdef0123456789abcdef"']
-  t.match(await aws.apiFailing('copy-object', ...on, '--key', 'copy', ...from, ...other), 'PreconditionFailed')
-  if (aws.modern) {
-    t.match(await aws.apiFailing('put-object', ...object, '--body', file, '--if-none-match', '*'), 'PreconditionFailed')
-  }
-  const wrong = ['--content-md5', Buffer.from(md5(Buffer.of()), 'hex').toString('base64')]
-  t.match(await aws.apiFailing('put-object', ...object, '--body', file, ...wrong), 'BadDigest')
-  await aws.api('delete-object', ...object)
-  t.match(await aws.apiFailing('head-object', ...object), '404')
 }
 
 function sumOf(algorithm: ChecksumAlgorithm, data: Buffer): string {

@@ -15,18 +15,14 @@ import {
 import { temporaryFolder } from '../support/content/folders.js'
 import { findClient } from '../support/programs/run.js'
 import { S3cmd } from '../support/programs/s3cmd.js'
-import { inEachMode } from '../support/server/dealgate.js'
+import { startDealgate } from '../support/server/dealgate.js'
 
 const path = await findClient(t, 's3cmd')
 if (path) {
-  inEachMode(t, async (t, server) => {
-    const s3cmd = await S3cmd.configured(path, server, temporaryFolder(t))
-    await t.test('objects', (t) => objects(t, s3cmd))
-    // real-gateway copies folders, with odd names, to a legacy gateway.
-    if (server.mode === 'legacy') return
-    await t.test('folders', (t) => folders(t, s3cmd))
-    await t.test('signature version 2', (t) => version2(t, s3cmd))
-  })
+  const s3cmd = await S3cmd.configured(path, await startDealgate(t), temporaryFolder(t))
+  await t.test('objects', (t) => objects(t, s3cmd))
+  await t.test('folders', (t) => folders(t, s3cmd))
+  await t.test('signature version 2', (t) => version2(t, s3cmd))
 }
 
 async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
@@ -34,7 +30,7 @@ async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
   const file = (name: string) => join(s3cmd.home, name)
   t.match(await s3cmd.run('mb', bucket), 'created')
   t.match(await s3cmd.run('ls'), bucket)
-  const sizes = { empty: 0, one: 1, small: 100 * KiB, multi: 16 * MiB }
+  const sizes = { empty: 0, small: 100 * KiB, multi: 16 * MiB }
   for (const [name, size] of Object.entries(sizes)) {
     const data = bytes(name, size)
     await writeFile(file(name), data)
@@ -44,9 +40,7 @@ async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
   }
   t.match(await s3cmd.run('ls', '--recursive', `${bucket}/`), new RegExp(` ${16 * MiB} +${bucket}/multi\n`))
   t.match(await s3cmd.run('ls', '--list-md5', `${bucket}/small`), md5(bytes('small', 100 * KiB)))
-  t.match(await s3cmd.run('du', bucket), `${16 * MiB + 100 * KiB + 1}`)
-  await s3cmd.run('get', '--continue', '--force', `${bucket}/small`, file('small.down'))
-
+  t.match(await s3cmd.run('du', bucket), `${16 * MiB + 100 * KiB}`)
   await s3cmd.run('put', '--mime-type=text/x-odd', '--add-header=x-amz-meta-odd:yes', file('small'), `${bucket}/meta`)
   const info = await s3cmd.run('info', `${bucket}/meta`)
   t.match(info, /MIME type: *text\/x-odd/)
@@ -54,10 +48,8 @@ async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
   t.match(info, new RegExp(`MD5 sum: *${md5(bytes('small', 100 * KiB))}`))
   t.match(await s3cmd.run('info', bucket), /Location: *us-east-1/)
 
-  await s3cmd.run('cp', `${bucket}/meta`, `${bucket}/copies/meta`)
-  t.match(await s3cmd.run('info', `${bucket}/copies/meta`), /x-amz-meta-odd: yes/, 'cp takes metadata along')
-  await s3cmd.run('mv', `${bucket}/copies/meta`, `${bucket}/moved`)
-  t.match(await s3cmd.failing('info', `${bucket}/copies/meta`), '404')
+  await s3cmd.run('mv', `${bucket}/meta`, `${bucket}/moved`)
+  t.match(await s3cmd.failing('info', `${bucket}/meta`), '404')
   await s3cmd.run('modify', '--add-header=x-amz-meta-odd:changed', `${bucket}/moved`)
   t.match(await s3cmd.run('info', `${bucket}/moved`), /x-amz-meta-odd: changed/)
   t.equal(await s3cmd.run('multipart', bucket).then((text) => text.trim().split('\n').length), 2, 'no upload is left')
@@ -70,9 +62,7 @@ async function objects(t: Test, s3cmd: S3cmd): Promise<void> {
   t.equal((await fetch(url.replace(/Signature=[^&]{4}/, 'Signature=AAAA'))).status, 403, 'and no other one does')
 
   t.match(await s3cmd.failing('rb', bucket), 'BucketNotEmpty')
-  await s3cmd.run('del', `${bucket}/one`)
   await s3cmd.run('del', '--recursive', '--force', `${bucket}/`)
-  t.equal(await s3cmd.run('ls', '--recursive', bucket), '')
   t.match(await s3cmd.run('rb', bucket), 'removed')
 }
 
@@ -99,8 +89,6 @@ async function folders(t: Test, s3cmd: S3cmd): Promise<void> {
   await s3cmd.run('sync', '--delete-removed', remote, `${down}/`)
   t.same(await hashTree(down), await hashTree(up))
   t.match(await s3cmd.run('ls', remote), /DIR +s3:\/\/s3cmd-folders\/tree\/a\//)
-  await s3cmd.run('cp', '--recursive', remote, 's3://s3cmd-folders/again/')
-  t.equal((await s3cmd.run('ls', '--recursive', 's3://s3cmd-folders/again/')).trim().split('\n').length, 3)
   await s3cmd.run('rb', '--recursive', '--force', 's3://s3cmd-folders')
 }
 
