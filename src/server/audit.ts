@@ -40,7 +40,7 @@ interface Served {
 export type Audit = (served: Served) => Promise<void>
 
 /** True for operations that change access or settings, or can spend money. */
-export function isAudited({ operation }: Selected): boolean {
+function isAudited({ operation }: Selected): boolean {
   return !READS.has(operation.on.method) && !CONTENT.has(operation.name)
 }
 

@@ -163,22 +163,14 @@ t.test('an error does not show the key of a client', async (t) => {
   t.notOk([JSON.stringify(fields), ...shown.map(String)].some((text) => text.includes(secret)))
 })
 
-t.test('what clients send in other spellings is still verified', async (t) => {
+// test/auth/oracle.test.ts has what the SDK signs, in any spelling.
+t.test('what clients sign in other spellings is still verified', async (t) => {
   const accepted: [string, HeadOptions, SignOptions?][] = [
-    ['query without =', { ...get, target: '/bucket?acl' }],
-    ['query out of order, repeated', { ...get, target: '/bucket?b=2&a=2&a=1&B=' }],
-    ['lower-case escapes', { ...get, target: '/bucket/%c3%a9%2b' }],
-    ['characters that need no escape, escaped', { ...get, target: '/bucket/%41%7e' }],
     ['reserved characters unescaped', { ...get, target: "/bucket/a+b=c!'()*@:,$&" }],
     ['path signed as sent', { ...get, target: "/bucket/a+b!'()*" }, { path: "/bucket/a+b!'()*" }],
     ['escaped slash signed as sent', { ...get, target: '/bucket/a%2Fb' }, { path: '/bucket/a%2Fb' }],
     ['query signed as sent', { ...get, target: '/bucket?versions&prefix=a' }, { query: 'versions&prefix=a' }],
     ['literal + as space', { ...get, target: '/bucket?prefix=a+b' }, { query: 'prefix=a%20b' }],
-    ['dots and double slashes', { ...get, target: '/bucket//a/../b/./' }],
-    [
-      'bytes beyond ASCII',
-      { ...get, target: '/bucket/\u00c3\u00a9', headers: [host, ['x-amz-meta-a', '\u00c3\u00a9']] },
-    ],
     ['repeated headers', { ...get, headers: [host, ['x-amz-meta-a', '1'], ['X-Amz-Meta-A', ' 2   3 ']] }],
   ]
   for (const [name, parts, options] of accepted)

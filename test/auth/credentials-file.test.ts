@@ -21,11 +21,6 @@ const two: Identity = {
   ],
 }
 
-t.test('what is written is read', async (t) => {
-  t.same(parseCredentials(formatCredentials([one, two])), [one, two])
-  t.same(parseCredentials('[]'), [])
-})
-
 t.test('every mistake is told with its place, and no secret with it', async (t) => {
   const secretAccessKey = 'hunter2hunter2'
   const problemsOf = (text: string): readonly string[] => {

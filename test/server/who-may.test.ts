@@ -117,7 +117,7 @@ t.test('who may', async (t) => {
     ...{ Decision: 'Refused', Principal: arn, Reason: /policy of the identity: statement 2 \(NotThat\)/ },
   })
 
-  t.comment('what may be asked, and by whom')
+  // What may be asked, and by whom.
   t.match(await decision(second, out), { status: 403, Code: 'AccessDenied' }, 'about a bucket of another account')
   t.match(await decision(reader, out), { status: 403 }, 'by a key pair that may not read the policy')
   t.match(await decision(limited, { ...out, 'access-key-id': 'limited' }), { status: 200 }, 'about itself')
@@ -138,7 +138,7 @@ t.test('who may', async (t) => {
   t.match(await decision(root, { ...out, key: 'a/../b' }), { Decision: 'Refused', Reason: /path element/ })
   t.equal((await fetch(`${endpoint}/-/access/v1/decisions/${BUCKET}?action=s3:GetObject`)).status, 403)
 
-  t.comment('which buckets are public')
+  // Which buckets are public.
   const buckets = async (keys: Keys, query = '') =>
     JSON.parse((await call(keys, 'GET', `/-/access/v1/buckets?${query}`)).body)
   const open = { Effect: 'Allow', Principal: '*', Action: 's3:*', Resource: [ARN, `${ARN}/*`] }
@@ -155,7 +155,7 @@ t.test('who may', async (t) => {
   t.strictSame((await buckets(reader)).Buckets, [{ Bucket: BUCKET }], 'of a bucket that it may not read as a whole')
   t.match((await buckets(limited)).Buckets[1], photos, 'its policy allows both actions')
 
-  t.comment('the linter')
+  // The linter.
   const findings = async (Policy: string, keys = root) => {
     const { status, body } = await call(keys, 'POST', '/-/access/v1/policy-findings', { Bucket: BUCKET, Policy })
     return status === 200 ? JSON.parse(body).Findings : status

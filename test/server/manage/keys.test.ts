@@ -86,27 +86,12 @@ t.test('key pairs', async (t) => {
   const policy = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: 's3:GetObject', Resource: '*' }] }
   for (const [id, json] of [
     ['a,b', { All: true }],
-    ['ab', { All: true }],
     ['DGSABCDEFGHIJKLMNOPQ', { All: true }],
-    ['platform/tenant', { All: true }],
     ['wrong', {}],
     ['wrong', { Rights: null }],
-    ['wrong', { Policies: [] }],
-    ['wrong', { All: false }],
-    ['wrong', { Actions: ['deal:ListDeals'], All: true }],
     ['wrong', { Rights: [], All: true }],
-    [
-      'wrong',
-      {
-        Policies: [
-          '{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Effect":"Allow","Action":"*","Resource":"*"}]}',
-        ],
-      },
-    ],
-    ['wrong', { Rights: [{ Bucket: 'UPPER', Access: 'read' }] }],
     ['wrong', { Actions: ['deal:ListDeals'] }],
     ['wrong', { Rights: [], Actions: ['Deal'] }],
-    ['wrong', { Policies: ['{'] }],
     ['wrong', { Policies: [JSON.stringify({ ...policy, Statement: [{ Effect: 'Permit' }] })] }],
     ['wrong', { AccountAccessKey: 'absent', All: true }],
     ['wrong', { SecretAccessKey: 'chosen-by-the-client', All: true }],
@@ -177,7 +162,7 @@ async function refusals(t: Test, server: Dealgate): Promise<void> {
   const callers: [string, Pair, Record<string, string>?][] = [
     ['a session', session.pair, session.token],
     [
-      'rights with the actions',
+      'rights with all actions',
       await add('limited', { Rights: [{ Bucket: '*', Access: 'readwrite' }], Actions: ['*'] }),
     ],
     ['a policy that allows everything', await add('by-policy', { Policies: [JSON.stringify(policy)] })],

@@ -28,8 +28,8 @@ async function start(t: Test, traffic: TrafficBounds, more = {}) {
   return { ...server, as, list, scrape }
 }
 
-async function status(url: string, headers = {}): Promise<number> {
-  return (await answerTo(get(url, { headers, agent: false }))).status
+async function status(url: string, headers = {}, localAddress = '127.0.0.1'): Promise<number> {
+  return (await answerTo(get(url, { headers, localAddress, agent: false }))).status
 }
 
 t.test('requests of one key', async (t) => {
@@ -52,11 +52,13 @@ t.test('requests of one key', async (t) => {
 })
 
 t.test('requests of one address, and probes of this machine', async (t) => {
-  const { list, endpoint } = await start(t, { perAddress: { requests: SELDOM } }, { passthrough: true })
+  const bounds = { perAddress: { requests: SELDOM }, total: { requests: { perSecond: 0.01, burst: 3 } } }
+  const { list, endpoint } = await start(t, bounds, { passthrough: true })
   t.match([await list('one'), await list('two')], [{ status: 200 }, { status: 200 }])
   t.match(await list('two'), { ...SLOW_DOWN, message: /from your network address/ })
   t.equal(await status(`${endpoint}/bucket/key`), 503, 'not signed')
   t.equal(await status(`${endpoint}/gateway/login`), 503, 'a path of the gateway')
+  t.equal(await status(`${endpoint}/`, {}, '127.0.0.2'), 403, 'what is refused takes nothing from other clients')
   for (let i = 0; i < 3; i++) {
     t.equal(await status(`${endpoint}/-/live`), 200)
     t.equal(await status(`${endpoint}/-/ready`), 200)
