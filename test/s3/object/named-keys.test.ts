@@ -7,14 +7,13 @@ import t from 'tap'
 import { newIdentity, recipientOf } from '../../../src/objects/encryption/age-header.js'
 import { KeyCommand } from '../../../src/objects/encryption/key-command.js'
 import { linesOf } from '../../../src/objects/encryption/key-file.js'
-import { bytes, MiB, md5 } from '../../support/content/content.js'
+import { bytes } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { bodyOf } from '../../support/programs/sdk.js'
 import { runCli } from '../../support/server/cli.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog } from '../../support/server/kept-log.js'
-import { modes } from '../../support/server/modes.js'
 import { until } from '../../support/waiting.js'
 
 const CHUNK = 64 * 1024
@@ -32,195 +31,143 @@ async function opens(identity: string, file: Buffer): Promise<boolean> {
   )
 }
 
-for (const mode of modes) {
-  t.test(`${mode}: keys with names`, async (t) => {
-    const folder = temporaryFolder(t)
-    const [own, archive, medical, recovery] = await Promise.all([1, 2, 3, 4].map(() => newIdentity()))
-    const keys = join(folder, 'keys')
-    const lines = [
-      await linesOf(own ?? ''),
-      await linesOf(archive ?? '', 'archive'),
-      await linesOf(medical ?? '', 'medical'),
-    ]
-    await writeFile(keys, lines.join(''))
-    const options = { encryptionKeys: keys, encryptionRecipient: [await recipientOf(recovery ?? '')] }
-    const server = await startInProcess(t, mode, options)
-    const { s3 } = server
-    const user = new GatewayUser(server.gateway)
-    await user.login()
-    const Bucket = 'named'
-    await s3.createBucket({ Bucket })
-    const storedAt = async (Key: string) => (await user.get(Bucket, encodeURIComponent(Key))).body
+t.test('keys with names', async (t) => {
+  const folder = temporaryFolder(t)
+  const [own, archive, medical, recovery] = await Promise.all([1, 2, 3, 4].map(() => newIdentity()))
+  const keys = join(folder, 'keys')
+  const lines = [
+    await linesOf(own ?? ''),
+    await linesOf(archive ?? '', 'archive'),
+    await linesOf(medical ?? '', 'medical'),
+  ]
+  await writeFile(keys, lines.join(''))
+  const options = { encryptionKeys: keys, encryptionRecipient: [await recipientOf(recovery ?? '')] }
+  const server = await startInProcess(t, 'full', options)
+  const { s3 } = server
+  const user = new GatewayUser(server.gateway)
+  await user.login()
+  const Bucket = 'named'
+  await s3.createBucket({ Bucket })
+  const storedAt = async (Key: string) => (await user.get(Bucket, encodeURIComponent(Key))).body
 
-    for (const size of [0, CHUNK, 5 * CHUNK + 7]) {
-      const content = bytes(`size ${size}`, size)
-      const at = { Bucket, Key: `of ${size}` }
-      const put = await s3.putObject({ ...at, Body: content, ...named('archive'), BucketKeyEnabled: true })
-      const stated = { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: 'archive', BucketKeyEnabled: true }
-      t.match(put, stated)
-      t.match(put.ETag, /^"[0-9a-f]{32}-0"$/)
-      t.not(put.ETag?.slice(1, 33), md5(content), 'the ETag tells nothing of the content')
-      t.match(await s3.headObject(at), { ...stated, ContentLength: size, ETag: put.ETag })
-      const got = await s3.getObject(at)
-      t.match(got, { ...stated, ETag: put.ETag })
-      t.ok(Buffer.from((await got.Body?.transformToByteArray()) ?? []).equals(content), `${size} bytes come back`)
-      const { Contents = [] } = await s3.listObjectsV2({ Bucket, Prefix: at.Key })
-      t.match(Contents, [{ Size: size, ETag: put.ETag }])
-      t.match(await s3.getObjectAttributes({ ...at, ObjectAttributes: ['ETag', 'ObjectSize'] }), {
-        ObjectSize: size,
-        ETag: put.ETag?.slice(1, -1),
-      })
-      const file = await storedAt(at.Key)
-      t.same(
-        await Promise.all([own, archive, medical, recovery].map((key) => opens(key ?? '', file))),
-        [false, true, false, true],
-        'the key of the name and the recovery key open it, and no other',
-      )
-      const Range = `bytes=${CHUNK - 1}-${CHUNK + 1}`
-      if (size > CHUNK + 1) t.ok((await bodyOf(s3, { ...at, Range })).equals(content.subarray(CHUNK - 1, CHUNK + 2)))
-    }
+  const first = { Bucket, Key: 'first' }
+  const content = bytes('first', CHUNK)
+  t.match(await s3.putObject({ ...first, Body: content, ...named('archive'), BucketKeyEnabled: true }), {
+    ...{ ServerSideEncryption: 'aws:kms', SSEKMSKeyId: 'archive', BucketKeyEnabled: true },
+  })
+  const file = await storedAt('first')
+  t.same(
+    await Promise.all([own, archive, medical, recovery].map((key) => opens(key ?? '', file))),
+    [false, true, false, true],
+    'the key of the name and the recovery key open it, and no other',
+  )
 
-    t.test('without a name, the key of the server', async (t) => {
-      const at = { Bucket, Key: 'no name' }
-      t.match(await s3.putObject({ ...at, Body: 'x', ...named() }), { SSEKMSKeyId: 'aws/s3' })
-      t.ok(await opens(own ?? '', await storedAt(at.Key)))
-      t.equal((await bodyOf(s3, at)).toString(), 'x')
+  t.test('without a name, the key of the server', async (t) => {
+    const at = { Bucket, Key: 'no name' }
+    t.match(await s3.putObject({ ...at, Body: 'x', ...named() }), { SSEKMSKeyId: 'aws/s3' })
+    t.ok(await opens(own ?? '', await storedAt(at.Key)))
+    t.equal((await bodyOf(s3, at)).toString(), 'x')
+  })
+
+  t.test('what is refused', async (t) => {
+    const at = { Bucket, Key: 'refused', Body: 'x' }
+    const missing = { name: 'KMS.NotFoundException', $metadata: { httpStatusCode: 400 } }
+    await t.rejects(s3.putObject({ ...at, ...named('absent') }), missing)
+    await t.rejects(s3.putObject({ ...at, ...named('-rf') }), missing)
+    await t.rejects(s3.createMultipartUpload({ Bucket, Key: 'refused', ...named('absent') }), missing)
+    await t.rejects(s3.copyObject({ Bucket, Key: 'refused', CopySource: 'named/no name', ...named('absent') }), missing)
+    await t.rejects(s3.putObject({ ...at, SSEKMSKeyId: 'archive' }), { name: 'InvalidArgument' })
+    await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'AES256', SSEKMSKeyId: 'archive' }), {
+      name: 'InvalidArgument',
     })
+    await t.rejects(s3.headObject({ Bucket, Key: 'refused' }), { name: 'NotFound' })
+  })
 
-    t.test('what is refused', async (t) => {
-      const at = { Bucket, Key: 'refused', Body: 'x' }
-      const missing = { name: 'KMS.NotFoundException', $metadata: { httpStatusCode: 400 } }
-      await t.rejects(s3.putObject({ ...at, ...named('absent') }), missing)
-      await t.rejects(s3.putObject({ ...at, ...named('-rf') }), missing)
-      await t.rejects(s3.createMultipartUpload({ Bucket, Key: 'refused', ...named('absent') }), missing)
-      await t.rejects(
-        s3.copyObject({ Bucket, Key: 'refused', CopySource: 'named/no name', ...named('absent') }),
-        missing,
-      )
-      await t.rejects(s3.putObject({ ...at, SSEKMSKeyId: 'archive' }), { name: 'InvalidArgument' })
-      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'AES256', SSEKMSKeyId: 'archive' }), {
-        name: 'InvalidArgument',
-      })
-      await t.rejects(s3.headObject({ Bucket, Key: 'refused' }), { name: 'NotFound' })
-    })
-
-    t.test('copies', async (t) => {
-      const CopySource = `named/${encodeURIComponent(`of ${CHUNK}`)}`
-      const to = (Key: string) => ({ Bucket, Key, CopySource })
-      t.match(await s3.copyObject(to('copy')), { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: 'archive' })
-      t.match(await s3.copyObject({ ...to('copy'), ...named('medical') }), { SSEKMSKeyId: 'medical' })
-      t.ok(await opens(medical ?? '', await storedAt('copy')))
-      t.ok((await bodyOf(s3, { Bucket, Key: 'copy' })).equals(bytes(`size ${CHUNK}`, CHUNK)))
-      t.match(await s3.copyObject({ ...to('copy'), ServerSideEncryption: 'AES256' }), {
-        ServerSideEncryption: 'AES256',
-      })
-    })
-
-    t.test('multipart uploads', async (t) => {
-      const at = { Bucket, Key: 'parts' }
-      const parts = [bytes('part 1', 5 * MiB + 1), bytes('part 2', CHUNK)]
-      const created = await s3.createMultipartUpload({ ...at, ...named('archive') })
-      t.match(created, { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: 'archive' })
-      const { UploadId } = created
-      const sent = []
-      for (const [i, Body] of parts.entries()) {
-        const part = await s3.uploadPart({ ...at, UploadId, PartNumber: i + 1, Body })
-        t.match(part, { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: 'archive' })
-        t.not(part.ETag, `"${md5(Body)}"`)
-        sent.push({ PartNumber: i + 1, ETag: part.ETag })
-      }
-      for (let i = 0; i < 2; i++)
-        t.match(await s3.completeMultipartUpload({ ...at, UploadId, MultipartUpload: { Parts: sent } }), {
-          ServerSideEncryption: 'aws:kms',
-          SSEKMSKeyId: 'archive',
-          ETag: /-2"$/,
-        })
-      t.ok((await bodyOf(s3, at)).equals(Buffer.concat(parts)))
-      t.ok(await opens(archive ?? '', await storedAt('parts')))
-    })
-
-    t.test('forms', async (t) => {
-      const fields = {
-        'x-amz-server-side-encryption': 'aws:kms',
-        'x-amz-server-side-encryption-aws-kms-key-id': 'archive',
-      }
-      const { url, fields: signed } = await createPresignedPost(s3, { Bucket, Key: 'form', Fields: fields })
-      const form = new FormData()
-      for (const [name, value] of Object.entries(signed)) form.append(name, value)
-      form.append('file', 'by form')
-      const { status, headers } = await fetch(url, { method: 'POST', body: form })
-      t.equal(status, 204)
-      t.equal(headers.get('x-amz-server-side-encryption-aws-kms-key-id'), 'archive')
-      t.ok(await opens(archive ?? '', await storedAt('form')))
-    })
-
-    t.test('the default of a bucket, and policies', async (t) => {
-      const byDefault = (key?: string, BucketKeyEnabled?: boolean) => ({
-        Bucket: 'by-default',
-        ServerSideEncryptionConfiguration: {
-          Rules: [
-            {
-              ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'aws:kms' as const, KMSMasterKeyID: key },
-              BucketKeyEnabled,
-            },
-          ],
-        },
-      })
-      await s3.createBucket({ Bucket: 'by-default' })
-      await s3.putBucketEncryption(byDefault('medical', true))
-      const { ServerSideEncryptionConfiguration: found } = await s3.getBucketEncryption({ Bucket: 'by-default' })
-      t.match(found, byDefault('medical', true).ServerSideEncryptionConfiguration)
-      const at = { Bucket: 'by-default', Key: 'k', Body: 'x' }
-      t.match(await s3.putObject(at), { SSEKMSKeyId: 'medical', BucketKeyEnabled: true })
-      t.match(
-        await s3.putObject({ ...at, ...named() }),
-        { SSEKMSKeyId: 'medical' },
-        'aws:kms alone is the key of the bucket',
-      )
-      t.match(await s3.putObject({ ...at, ...named('archive') }), { SSEKMSKeyId: 'archive' })
-      t.match(await s3.putObject({ ...at, ServerSideEncryption: 'AES256' }), { ServerSideEncryption: 'AES256' })
-      t.match(await s3.copyObject({ Bucket: 'by-default', Key: 'c', CopySource: 'by-default/k' }), {
-        SSEKMSKeyId: 'medical',
-      })
-      await s3.putBucketEncryption(byDefault('absent'))
-      await t.rejects(s3.putObject(at), { name: 'KMS.NotFoundException' })
-      await s3.putBucketEncryption(byDefault())
-      t.match(await s3.putObject(at), { SSEKMSKeyId: 'aws/s3' })
-      const onlyMedical = {
-        Effect: 'Deny',
-        Principal: '*',
-        Action: 's3:PutObject',
-        Resource: 'arn:aws:s3:::by-default/*',
-        Condition: { StringNotEquals: { 's3:x-amz-server-side-encryption-aws-kms-key-id': 'medical' } },
-      }
-      const Policy = JSON.stringify({ Version: '2012-10-17', Statement: [onlyMedical] })
-      await s3.putBucketPolicy({ Bucket: 'by-default', Policy })
-      await t.rejects(s3.putObject({ ...at, ...named('archive') }), { name: 'AccessDenied' })
-      await s3.putObject({ ...at, ...named('medical') })
-      const parts = { Bucket: 'by-default', Key: 'parts' }
-      const { UploadId } = await s3.createMultipartUpload({ ...parts, ...named('medical') })
-      await s3.uploadPart({ ...parts, UploadId, PartNumber: 1, Body: 'x' })
-      await s3.abortMultipartUpload({ ...parts, UploadId })
-    })
-
-    t.test('the state is lost, and the objects still say which key they have', async (t) => {
-      await server.restart({ data: temporaryFolder(t) })
-      const at = { Bucket, Key: `of ${CHUNK}` }
-      t.match(await s3.headObject(at), { SSEKMSKeyId: 'archive', BucketKeyEnabled: true, ContentLength: CHUNK })
-      t.ok((await bodyOf(s3, at)).equals(bytes(`size ${CHUNK}`, CHUNK)))
-    })
-
-    t.test('a public key with a name writes, and reads nothing', async (t) => {
-      await writeFile(keys, `${await linesOf(own ?? '')}# name: drop\n${await recipientOf(archive ?? '')}\n`)
-      await server.restart()
-      const at = { Bucket, Key: 'dropped' }
-      await s3.putObject({ ...at, Body: 'x', ...named('drop') })
-      await t.rejects(s3.getObject(at), { name: 'AccessDenied' })
-      t.ok(await opens(archive ?? '', await storedAt('dropped')))
-      await t.rejects(s3.getObject({ Bucket, Key: `of ${CHUNK}` }), { name: 'KMS.NotFoundException' })
+  t.test('copies', async (t) => {
+    const to = (Key: string) => ({ Bucket, Key, CopySource: 'named/first' })
+    t.match(await s3.copyObject(to('copy')), { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: 'archive' })
+    t.match(await s3.copyObject({ ...to('copy'), ...named('medical') }), { SSEKMSKeyId: 'medical' })
+    t.ok(await opens(medical ?? '', await storedAt('copy')))
+    t.ok((await bodyOf(s3, { Bucket, Key: 'copy' })).equals(content))
+    t.match(await s3.copyObject({ ...to('copy'), ServerSideEncryption: 'AES256' }), {
+      ServerSideEncryption: 'AES256',
     })
   })
-}
+
+  t.test('forms', async (t) => {
+    const fields = {
+      'x-amz-server-side-encryption': 'aws:kms',
+      'x-amz-server-side-encryption-aws-kms-key-id': 'archive',
+    }
+    const { url, fields: signed } = await createPresignedPost(s3, { Bucket, Key: 'form', Fields: fields })
+    const form = new FormData()
+    for (const [name, value] of Object.entries(signed)) form.append(name, value)
+    form.append('file', 'by form')
+    const { status, headers } = await fetch(url, { method: 'POST', body: form })
+    t.equal(status, 204)
+    t.equal(headers.get('x-amz-server-side-encryption-aws-kms-key-id'), 'archive')
+    t.ok(await opens(archive ?? '', await storedAt('form')))
+  })
+
+  t.test('the default of a bucket, and policies', async (t) => {
+    const byDefault = (key?: string, BucketKeyEnabled?: boolean) => ({
+      Bucket: 'by-default',
+      ServerSideEncryptionConfiguration: {
+        Rules: [
+          {
+            ApplyServerSideEncryptionByDefault: { SSEAlgorithm: 'aws:kms' as const, KMSMasterKeyID: key },
+            BucketKeyEnabled,
+          },
+        ],
+      },
+    })
+    await s3.createBucket({ Bucket: 'by-default' })
+    await s3.putBucketEncryption(byDefault('medical', true))
+    const { ServerSideEncryptionConfiguration: found } = await s3.getBucketEncryption({ Bucket: 'by-default' })
+    t.match(found, byDefault('medical', true).ServerSideEncryptionConfiguration)
+    const at = { Bucket: 'by-default', Key: 'k', Body: 'x' }
+    t.match(await s3.putObject(at), { SSEKMSKeyId: 'medical', BucketKeyEnabled: true })
+    t.match(
+      await s3.putObject({ ...at, ...named() }),
+      { SSEKMSKeyId: 'medical' },
+      'aws:kms alone is the key of the bucket',
+    )
+    t.match(await s3.putObject({ ...at, ...named('archive') }), { SSEKMSKeyId: 'archive' })
+    t.match(await s3.putObject({ ...at, ServerSideEncryption: 'AES256' }), { ServerSideEncryption: 'AES256' })
+    t.match(await s3.copyObject({ Bucket: 'by-default', Key: 'c', CopySource: 'by-default/k' }), {
+      SSEKMSKeyId: 'medical',
+    })
+    await s3.putBucketEncryption(byDefault('absent'))
+    await t.rejects(s3.putObject(at), { name: 'KMS.NotFoundException' })
+    await s3.putBucketEncryption(byDefault())
+    t.match(await s3.putObject(at), { SSEKMSKeyId: 'aws/s3' })
+    const onlyMedical = {
+      Effect: 'Deny',
+      Principal: '*',
+      Action: 's3:PutObject',
+      Resource: 'arn:aws:s3:::by-default/*',
+      Condition: { StringNotEquals: { 's3:x-amz-server-side-encryption-aws-kms-key-id': 'medical' } },
+    }
+    const Policy = JSON.stringify({ Version: '2012-10-17', Statement: [onlyMedical] })
+    await s3.putBucketPolicy({ Bucket: 'by-default', Policy })
+    await t.rejects(s3.putObject({ ...at, ...named('archive') }), { name: 'AccessDenied' })
+    await s3.putObject({ ...at, ...named('medical') })
+    const parts = { Bucket: 'by-default', Key: 'parts' }
+    const { UploadId } = await s3.createMultipartUpload({ ...parts, ...named('medical') })
+    await s3.uploadPart({ ...parts, UploadId, PartNumber: 1, Body: 'x' })
+    await s3.abortMultipartUpload({ ...parts, UploadId })
+  })
+
+  t.test('a public key with a name writes, and reads nothing', async (t) => {
+    await writeFile(keys, `${await linesOf(own ?? '')}# name: drop\n${await recipientOf(archive ?? '')}\n`)
+    await server.restart()
+    const at = { Bucket, Key: 'dropped' }
+    await s3.putObject({ ...at, Body: 'x', ...named('drop') })
+    await t.rejects(s3.getObject(at), { name: 'AccessDenied' })
+    t.ok(await opens(archive ?? '', await storedAt('dropped')))
+    await t.rejects(s3.getObject(first), { name: 'KMS.NotFoundException' })
+  })
+})
 
 t.test('a program that holds the keys', async (t) => {
   const folder = temporaryFolder(t)
