@@ -82,15 +82,6 @@ t.test('check values of the CRC catalogue and of FIPS 180', async (t) => {
 })
 const bytes = fc.uint8Array({ maxLength: 200 })
 
-t.test('a split changes nothing, at any offset into the underlying memory', async () => {
-  fc.assert(
-    fc.property(fc.constantFrom(...checksumAlgorithms), bytes, fc.nat(200), (algorithm, data, at) => {
-      const cut = Math.min(at, data.length)
-      return checksumOf(algorithm, data) === checksumOf(algorithm, data.subarray(0, cut), data.subarray(cut))
-    }),
-  )
-})
-
 t.test('combining gives the checksum of the whole', async (t) => {
   fc.assert(
     fc.property(

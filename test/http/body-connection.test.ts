@@ -107,19 +107,6 @@ function pattern(length: number): Buffer {
 
 const big = pattern(5 * 1024 * 1024)
 
-t.test('Transfer-Encoding: chunked, length unknown', async (t) => {
-  const server = await serve(t, async (body, incoming) => [body.length ?? null, await digest(body, incoming)])
-  const socket = await server.open()
-  socket.write(head({ 'Transfer-Encoding': 'chunked' }))
-  for (let at = 0; at < big.length; at += 1_000_003) {
-    const piece = big.subarray(at, at + 1_000_003)
-    socket.write(`${piece.length.toString(16)}\r\n`)
-    socket.write(piece)
-    socket.write('\r\n')
-  }
-  socket.write('0\r\n\r\n')
-  t.same(await answers(socket), [`[null,${summary(big)}]`])
-})
 t.test('a slow sink holds the client back', async (t) => {
   let busy = false
   let read = 0
@@ -160,18 +147,6 @@ t.test('a client that goes away', async (t) => {
   await new Promise((resolve) => chunked.write('4\r\nsome\r\n', resolve))
   chunked.end()
   t.equal(await server.outcome(), 'IncompleteBody', 'before the last chunk of Transfer-Encoding')
-})
-
-t.test('a client that had gone before anybody asked', async (t) => {
-  const server = await serve(t, async (body, incoming) => {
-    incoming.on('error', () => {})
-    await new Promise((resolve) => incoming.on('close', resolve))
-    return digest(body, incoming)
-  })
-  const socket = await server.open()
-  await new Promise((resolve) => socket.write(`${head({ 'Content-Length': 1000 })}some`, resolve))
-  socket.destroy()
-  t.equal(await server.outcome(), 'IncompleteBody')
 })
 
 t.test('a client that makes up for its pauses is fast enough', async (t) => {

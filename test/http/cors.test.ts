@@ -1,10 +1,8 @@
-import { deepEqual } from 'node:assert/strict'
-import fc from 'fast-check'
 import t from 'tap'
 import type { RequestHead } from '../../src/api/request.js'
 import type { BucketSettings } from '../../src/api/settings.js'
 import { createLogger } from '../../src/common/log.js'
-import { type CorsRule, corsAnswer, corsDocument, readCors, withCors } from '../../src/http/cors.js'
+import { type CorsRule, corsAnswer, readCors, withCors } from '../../src/http/cors.js'
 
 const rule = (more: Partial<CorsRule>): CorsRule => ({
   allowedMethods: ['GET'],
@@ -53,61 +51,18 @@ t.test('the document', async (t) => {
   t.equal((await read(`<CORSRule>${good}</CORSRule>`.repeat(100))).length, 100)
 })
 
-const name = fc.stringMatching(/^[a-z][a-z-]{0,8}$/)
-const origin = fc.stringMatching(/^https?:\/\/[a-z.]{1,12}(:[0-9]{2,4})?$/)
-const starred = (text: fc.Arbitrary<string>) =>
-  fc
-    .tuple(text, fc.option(fc.nat(20)))
-    .map(([value, at]) => (at === null ? value : `${value.slice(0, at)}*${value.slice(at)}`))
-const anyRule = fc.record(
-  {
-    id: fc.stringMatching(/^[a-z&<>"]{1,9}$/),
-    allowedMethods: fc.array(fc.constantFrom('GET', 'PUT', 'HEAD', 'POST', 'DELETE'), { minLength: 1, maxLength: 3 }),
-    allowedOrigins: fc.array(starred(origin), { minLength: 1, maxLength: 3 }),
-    allowedHeaders: fc.array(starred(name), { maxLength: 3 }),
-    exposeHeaders: fc.array(name, { maxLength: 3 }),
-    maxAgeSeconds: fc.nat(100_000),
-  },
-  { requiredKeys: ['allowedMethods', 'allowedOrigins', 'allowedHeaders', 'exposeHeaders'], noNullPrototype: true },
-)
-
-t.test('rules that are written are read again', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(anyRule, { minLength: 1, maxLength: 4 }), async (rules) => {
-      deepEqual(await readCors(Buffer.from(corsDocument(rules))), rules)
-    }),
-    { numRuns: 100 },
-  )
-})
-
-t.test('the first rule that fits decides, as regular expressions would have it', async () => {
-  const expression = (pattern: string, flags = '') =>
-    new RegExp(
-      `^${pattern
-        .split('*')
-        .map((part) => part.replace(/[.+?^${}()|[\]\\/-]/g, '\\$&'))
-        .join('.*')}$`,
-      flags,
-    )
-  fc.assert(
-    fc.property(
-      fc.array(anyRule, { maxLength: 4 }),
-      origin,
-      fc.constantFrom('GET', 'PUT'),
-      fc.array(name, { maxLength: 2 }),
-      (rules, asked, method, headers) => {
-        const expected = rules.find(
-          ({ allowedOrigins, allowedMethods, allowedHeaders }) =>
-            allowedOrigins.some((pattern) => expression(pattern).test(asked)) &&
-            allowedMethods.includes(method as 'GET') &&
-            headers.every((header) => allowedHeaders.some((pattern) => expression(pattern, 'i').test(header))),
-        )
-        const answer = corsAnswer(rules, { origin: asked, method, headers })
-        deepEqual(answer?.['access-control-allow-methods'], expected?.allowedMethods.join(', '))
-      },
-    ),
-    { numRuns: 1000 },
-  )
+t.test('the first rule that fits decides', async (t) => {
+  const rules = [
+    rule({ id: 'own', allowedOrigins: ['https://*.example'], allowedMethods: ['GET', 'PUT'], allowedHeaders: ['x-*'] }),
+    rule({ id: 'all', allowedMethods: ['GET'] }),
+  ]
+  const methods = (origin: string, method: string, ...headers: string[]) =>
+    corsAnswer(rules, { origin, method, headers })?.['access-control-allow-methods']
+  t.equal(methods('https://a.example', 'GET', 'X-Amz-Date'), 'GET, PUT')
+  t.equal(methods('https://a.example', 'GET'), 'GET, PUT')
+  t.equal(methods('https://axexample', 'GET'), 'GET', 'a dot is no wildcard')
+  t.equal(methods('https://a.example', 'PUT', 'x-a', 'content-type'), undefined, 'each header must be allowed')
+  t.equal(methods('http://a.example', 'PUT'), undefined)
 })
 
 t.test('a response says on what it depends, and a failure does not change the answer', async (t) => {

@@ -3,7 +3,6 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t, { type Test } from 'tap'
 import type { State } from '../../src/api/state.js'
 import { createLogger } from '../../src/common/log.js'
-import { textOf } from '../../src/objects/object-record.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { startServices } from '../../src/services/index.js'
 import { openState } from '../../src/state/open-state.js'
@@ -319,17 +318,6 @@ t.test('a change of tags opens no object by an ACL that the state has lost', asy
   t.equal((await unsignedRequest(endpoint, { method: 'GET', path: '/box/k' })).status, 403)
 })
 
-t.test('tags that were removed do not come back if the record is not stored', async (t) => {
-  const { send, held } = await start(t, 'full')
-  const tags = async () => (await send('GET', '/box/k', { query: { tagging: '' } })).body
-  await send('PUT', '/box/k', { body: 'x', headers: { 'x-amz-tagging': 'who=old' } })
-  held.now.failing = true
-  t.equal((await send('PUT', '/box/k', tagging('new'))).status, 500)
-  t.match(await tags(), '<Value>new</Value>')
-  t.equal((await send('DELETE', '/box/k', { query: { tagging: '' } })).status, 500)
-  t.notMatch(await tags(), '<Value>')
-})
-
 t.test('a declared MD5 is sent along, so that the gateway need not compute it', async (t) => {
   const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
   t.teardown(() => services.stop())
@@ -396,13 +384,3 @@ t.test(
     t.equal((await writing)?.status, 200)
   },
 )
-
-t.test('long sizes of parts do not displace tags and ACL', async (t) => {
-  const tags = [{ key: 'who', value: 'new' }]
-  const partSizes = Array.from({ length: 500 }, (_, i) => [i, 5_000_000] as [number, number])
-  t.same(JSON.parse(textOf({ tags, partSizes }) ?? ''), { tags })
-  t.same(JSON.parse(textOf({ tags, partSizes: partSizes.slice(0, 2) }) ?? ''), {
-    tags,
-    partSizes: partSizes.slice(0, 2),
-  })
-})

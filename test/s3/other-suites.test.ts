@@ -17,17 +17,6 @@ t.test('answers', async (t) => {
   }
   t.equal((await ask('PUT', '/box')).status, 200)
 
-  t.test('tags of a bucket', async (t) => {
-    const document = (...keys: string[]) =>
-      `<Tagging><TagSet>${keys.map((key) => `<Tag><Key>${key}</Key><Value/></Tag>`).join('')}</TagSet></Tagging>`
-    t.equal((await ask('PUT', '/box?tagging=', {}, document('a'))).status, 204)
-    const many = Array.from({ length: 51 }, (_, n) => `k${n}`)
-    t.same(await codeOf('PUT', '/box?tagging=', {}, document(...many)), [400, 'BadRequest'])
-    t.equal((await ask('GET', '/box?tagging=')).status, 200)
-    t.equal((await ask('PUT', '/box?tagging=', {}, document())).status, 204)
-    t.same(await codeOf('GET', '/box?tagging='), [404, 'NoSuchTagSet'])
-  })
-
   t.test('headers and documents', async (t) => {
     const ownership = '<OwnershipControls><Rule><ObjectOwnership>Mine</ObjectOwnership></Rule></OwnershipControls>'
     t.same(await codeOf('PUT', '/box?ownershipControls=', {}, ownership), [400, 'MalformedXML'])
@@ -102,49 +91,6 @@ t.test('answers', async (t) => {
     t.equal((await ask('PUT', '/shown?acl=', { 'x-amz-acl': 'private' })).status, 200)
     t.equal(await isPublic(), 'false')
     t.same(await codeOf('GET', '/absent?policyStatus='), [404, 'NoSuchBucket'])
-  })
-
-  t.test('errors of bodies have the texts of S3, and the reason', async (t) => {
-    const trailer = { 'content-encoding': 'aws-chunked', 'x-amz-decoded-content-length': '1' }
-    const of = 'x-amz-trailer'
-    const chunks = '1\r\nx\r\n0\r\n'
-    const single = 'Expecting a single x-amz-checksum- header'
-    const rows: readonly (readonly [Record<string, string>, string, string, string])[] = [
-      [{ 'content-md5': 'bad' }, 'x', 'InvalidDigest', 'The Content-MD5 you specified was invalid.'],
-      [{ 'x-amz-checksum-crc32': 'bad' }, 'x', 'InvalidRequest', 'Value for x-amz-checksum-crc32 header is invalid.'],
-      [{ 'x-amz-checksum-crc32': 'AAAAAA==', [of]: 'x-amz-checksum-crc32' }, 'x', 'InvalidRequest', single],
-      [{ [of]: 'x-amz-checksum-crc32' }, 'x', 'MalformedTrailerError', 'The request contained trailing data'],
-      [
-        { ...trailer, [of]: 'x-amz-checksum-crc32,x-amz-checksum-sha1' },
-        `${chunks}\r\n`,
-        'InvalidRequest',
-        `${single}. Multiple checksum Types are not allowed.`,
-      ],
-      [
-        { ...trailer, [of]: 'x-amz-checksum-crc32,x-amz-more' },
-        `${chunks}\r\n`,
-        'InvalidRequest',
-        'The value specified in the x-amz-trailer header is not supported',
-      ],
-      [trailer, '1\r\nx\r\n', 'IncompleteBody', 'The request body terminated unexpectedly'],
-      [
-        { ...trailer, 'x-amz-decoded-content-length': '2' },
-        `${chunks}\r\n`,
-        'IncompleteBody',
-        'You did not provide the number of bytes specified by the Content-Length HTTP header',
-      ],
-      [{ ...trailer, 'x-amz-decoded-content-length': 'many' }, chunks, 'MissingContentLength', 'You must provide'],
-    ]
-    for (const [headers, body, code, message] of rows) {
-      const payload = 'content-encoding' in headers && { payloadHash: 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' }
-      const sending = { method: 'PUT', target: '/box/text', headers, body: Buffer.from(body), ...payload }
-      const answer = await send(server, sending)
-      const what = JSON.stringify(headers)
-      t.match(answer.body.toString(), `<Code>${code}</Code><Message>${message}`, what)
-    }
-    t.equal((await ask('GET', '/box/text')).status, 404, 'nothing of them is stored')
-    const part = await ask('PUT', '/box/text?partNumber=0&uploadId=none', {}, 'x')
-    t.match(part.body.toString(), 'Part number must be an integer between 1 and 10000, inclusive')
   })
 
   t.test('the place where a web site sends visitors of an object', async (t) => {

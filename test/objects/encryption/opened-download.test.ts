@@ -69,25 +69,6 @@ t.test('a chunk that is lent stays as it is until it is returned, and its buffer
   }
 })
 
-t.test('chunks that are consumed may be kept', async (t) => {
-  const kept: Buffer[] = []
-  await opened(CHUNK_BYTES).consume((chunk) => void kept.push(chunk))
-  t.ok(Buffer.concat(kept).equals(content))
-})
-
-t.test('a sink that throws ends the download', async (t) => {
-  for (const pieces of [1000, CHUNK_BYTES, sealed.length]) {
-    for (const failing of [0, 2]) {
-      let lent = 0
-      const done = opened(pieces).lend((_, returned) => {
-        if (lent++ === failing) throw new Error('full')
-        returned()
-      })
-      await t.rejects(done, { message: 'full' }, `in pieces of ${pieces}, at ${failing}`)
-    }
-  }
-})
-
 t.test('the chunks before a damaged one are lent, and none of the others', async (t) => {
   const DAMAGED = 6
   for (const pieces of [CHUNK_BYTES, sealed.length]) {

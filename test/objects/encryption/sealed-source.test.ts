@@ -45,9 +45,3 @@ t.test('a chunk stays as it is until it is released, and its buffer serves again
   t.equal(buffers.size, AHEAD + 1)
   t.ok(opened(Buffer.concat(copies)).equals(content))
 })
-
-t.test('chunks that are not released may be kept', async (t) => {
-  const kept: Buffer[] = []
-  await sealedSource(source, header).stream((chunk) => void kept.push(chunk))
-  t.ok(opened(Buffer.concat(kept)).equals(content))
-})

@@ -3,7 +3,7 @@ import t from 'tap'
 import { parsePolicy } from '../../../src/access/policy.js'
 import type { PolicyEntry } from '../../../src/api/gateway.js'
 import { allows, type PublicAction } from '../../../src/gateway/account/policies.js'
-import { toEntries as convert, fromAccess } from '../../../src/s3/access/policy-entries.js'
+import { toEntries as convert } from '../../../src/s3/access/policy-entries.js'
 
 const BUCKET = 'photos'
 const ARN = `arn:aws:s3:::${BUCKET}`
@@ -120,11 +120,6 @@ t.test('a pattern made to be slow is matched in no time', async (t) => {
 })
 
 const prefix = fc.stringMatching(/^[ab/]{0,4}$/)
-const entry = fc.record({
-  prefix,
-  policy: fc.constantFrom('readonly', 'writeonly', 'readwrite'),
-}) as fc.Arbitrary<PolicyEntry>
-const entries = fc.uniqueArray(entry, { minLength: 1, maxLength: 5, selector: (one) => one.prefix })
 const ACTIONS: readonly PublicAction[] = ['list', 'get', 'put', 'delete']
 
 /** Every name that could tell two sets of rules over these prefixes apart. */
@@ -134,20 +129,6 @@ const names = (() => {
     for (const one of all.filter((name) => name.length === length - 1)) all.push(...['a', 'b', '/'].map((c) => one + c))
   return all
 })()
-
-function meaning(rules: readonly PolicyEntry[]): string {
-  return names.map((name) => ACTIONS.map((action) => (allows(rules, action, name) ? action[0] : '-')).join('')).join()
-}
-
-t.test('rules become a document that becomes rules that mean the same', async () => {
-  fc.assert(
-    fc.property(entries, (rules) => {
-      const back = toEntries(fromAccess({ entries: rules, hidden: [] }, BUCKET), BUCKET)
-      return back !== undefined && meaning(back) === meaning(rules) && back.length <= rules.length
-    }),
-    { numRuns: 300 },
-  )
-})
 
 t.test('no document is given more than it asks for', async (t) => {
   const resource = prefix.map((one) => `${ARN}/${one}*`)

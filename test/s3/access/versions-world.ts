@@ -1,14 +1,11 @@
 import type { Test } from 'tap'
 import { startWorld } from '../../access/authorizer/world.js'
-import { md5 } from '../../support/content/content.js'
+import { contentMd5 } from '../../support/content/content.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 
 export const keysOf = (accessKeyId: string) => ({ accessKeyId, secretAccessKey: `secret-of-${accessKeyId}` })
 export const policyOf = (...statements: readonly object[]) => ({ Version: '2012-10-17', Statement: statements })
 const only = (...Action: string[]) => policyOf({ Effect: 'Allow', Action, Resource: '*' })
-export const digest = (body: string) => ({
-  'content-md5': Buffer.from(md5(Buffer.from(body)), 'hex').toString('base64'),
-})
 
 /** Key pairs of the owner's account, by what their policies allow. */
 export const pairs = {
@@ -45,13 +42,13 @@ export async function startVersions(t: Test, { locks = false } = {}) {
   }
   await owner('PUT', '/box', {}, '', locks ? { 'x-amz-bucket-object-lock-enabled': 'true' } : {})
   const enabled = '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
-  await owner('PUT', '/box', { versioning: '' }, enabled, digest(enabled))
+  await owner('PUT', '/box', { versioning: '' }, enabled, contentMd5(enabled))
   return {
     ...world,
     owner,
     put: async (key: string, body: string, headers = {}) =>
       String(
-        (await owner('PUT', `/box/${key}`, {}, body, { ...digest(body), ...headers })).headers['x-amz-version-id'],
+        (await owner('PUT', `/box/${key}`, {}, body, { ...contentMd5(body), ...headers })).headers['x-amz-version-id'],
       ),
     by: async (name: keyof typeof pairs | 'with-rights', method: string, path: string, more = {}) => {
       const { status, code } = await signedRequest(endpoint, keysOf(name), { method, path, ...more })

@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { Who } from '../../access/authorizer/world.js'
+import { contentMd5 } from '../../support/content/content.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { digest, keysOf, type pairs, policyOf, startVersions } from './versions-world.js'
+import { keysOf, type pairs, policyOf, startVersions } from './versions-world.js'
 
 t.test('policies of key pairs: deleting an object and deleting a version are two actions', async (t) => {
   const { put, by, owner, endpoint } = await startVersions(t)
@@ -14,7 +15,7 @@ t.test('policies of key pairs: deleting an object and deleting a version are two
     `<Delete>${ids.map((id) => `<Object><Key>k</Key>${id && `<VersionId>${id}</VersionId>`}</Object>`).join('')}</Delete>`
   const many = async (name: keyof typeof pairs, ...ids: string[]) => {
     const body = list(...ids)
-    const wanted = { method: 'POST', path: '/box', query: { delete: '' }, body, headers: digest(body) }
+    const wanted = { method: 'POST', path: '/box', query: { delete: '' }, body, headers: contentMd5(body) }
     const { body: answer } = await signedRequest(endpoint, keysOf(name), wanted)
     return [...answer.matchAll(/<(Deleted|Error)>.*?<\/\1>/g)].map(
       ([text, kind]) => `${kind} ${/<Code>(\w+)/.exec(text)?.[1] ?? ''}`,
@@ -64,7 +65,7 @@ t.test('bucket policies: a grant for one version opens no other', async (t) => {
   }
   // In one request, the grant for one entry does not carry the others.
   const body = `<Delete>${[open, secret].map((id) => `<Object><Key>k</Key><VersionId>${id}</VersionId></Object>`).join('')}</Delete>`
-  const wanted = { method: 'POST', path: '/box', query: { delete: '' }, body, headers: digest(body) }
+  const wanted = { method: 'POST', path: '/box', query: { delete: '' }, body, headers: contentMd5(body) }
   const answer = await as.anonymous(wanted)
   t.match(answer.body, new RegExp(`<Deleted><Key>k</Key><VersionId>${open}</VersionId></Deleted>`))
   t.match(answer.body, new RegExp(`<Error><Key>k</Key><VersionId>${secret}</VersionId><Code>AccessDenied</Code>`))
@@ -119,14 +120,14 @@ t.test('the tags of the current version decide where the record of the key is th
   await owner('PUT', '/box', { policy: '' }, JSON.stringify(policy))
   t.equal(await status('anonymous', 'GET', '/box/k'), '200 ')
   const tagging = '<Tagging><TagSet><Tag><Key>class</Key><Value>secret</Value></Tag></TagSet></Tagging>'
-  await owner('PUT', '/box/k', { tagging: '' }, tagging, digest(tagging))
+  await owner('PUT', '/box/k', { tagging: '' }, tagging, contentMd5(tagging))
   t.equal(await status('anonymous', 'GET', '/box/k'), '403 AccessDenied')
 })
 
 t.test('a key pair with a right to write does not change the versioning', async (t) => {
   const { by } = await startVersions(t)
   const body = '<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'
-  const change = { query: { versioning: '' }, body, headers: digest(body) }
+  const change = { query: { versioning: '' }, body, headers: contentMd5(body) }
   t.equal(await by('with-rights', 'PUT', '/box', change), '403 AccessDenied')
 })
 
@@ -134,7 +135,7 @@ t.test('a key pair with a right to write lets no versions of others expire by a 
   const { by, owner } = await startVersions(t)
   const put = (action: string) => {
     const body = `<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status>${action}</Rule></LifecycleConfiguration>`
-    return { query: { lifecycle: '' }, body, headers: digest(body) }
+    return { query: { lifecycle: '' }, body, headers: contentMd5(body) }
   }
   const days = '<NoncurrentDays>1</NoncurrentDays>'
   const expiring = put(`<NoncurrentVersionExpiration>${days}</NoncurrentVersionExpiration>`)

@@ -3,9 +3,8 @@ import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { serve } from '../../../src/server/serve.js'
 import { startWorld } from '../../access/authorizer/world.js'
-import { md5 } from '../../support/content/content.js'
+import { contentMd5 } from '../../support/content/content.js'
 
-const digest = (body: string) => ({ 'content-md5': Buffer.from(md5(Buffer.from(body)), 'hex').toString('base64') })
 const configuration = (content: string) => `<WebsiteConfiguration>${content}</WebsiteConfiguration>`
 const INDEX = '<IndexDocument><Suffix>index.html</Suffix></IndexDocument>'
 const ERROR = '<ErrorDocument><Key>error.html</Key></ErrorDocument>'
@@ -41,7 +40,7 @@ async function startSite(t: Test, { listable = false } = {}) {
     ],
   })
   const set = (query: string, body: string) =>
-    status('owner', 'PUT', '/site', { query: { [query]: '' }, body, headers: digest(body) })
+    status('owner', 'PUT', '/site', { query: { [query]: '' }, body, headers: contentMd5(body) })
   t.equal(await set('policy', policy), '204 ')
   const put = (key: string, body: string, headers = {}) =>
     as.owner({ method: 'PUT', path: `/site/${key}`, body, headers: { 'content-type': 'text/html', ...headers } })

@@ -3,7 +3,6 @@ import t from 'tap'
 import { dueSince, nextDue } from '../../../src/s3/inventory/scheduler.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
-import { send } from '../../support/sign/send.js'
 
 const Bucket = 'source'
 
@@ -101,25 +100,6 @@ for (const mode of modes) {
     t.same((await s3.listBucketInventoryConfigurations({ Bucket })).InventoryConfigurationList ?? [], [])
   })
 }
-
-t.test('what no SDK sends is refused', async (t) => {
-  const server = await startInProcess(t, 'full', { inventoryIntervalMs: 0 })
-  await server.s3.createBucket({ Bucket })
-  const endpoint = { endpoint: server.endpoint, accessKey: 'test-key', secretKey: 'test-secret', region: 'us-east-1' }
-  const put = async (document: string) => {
-    const target = `/${Bucket}?inventory=&id=x`
-    const { status, body } = await send(endpoint, { method: 'PUT', target, body: Buffer.from(document) })
-    return [status, /<Code>(.*?)</.exec(body.toString())?.[1]]
-  }
-  for (const document of [
-    '',
-    'x',
-    '<InventoryConfiguration/>',
-    '<InventoryConfiguration><Id>x</Id><IsEnabled>true</IsEnabled></InventoryConfiguration>',
-    '<InventoryConfiguration><Id>x</Id><Hidden/></InventoryConfiguration>',
-  ])
-    t.same(await put(document), [400, document === '' ? 'MissingRequestBodyError' : 'MalformedXML'], document)
-})
 
 t.test('the first inventory is due at once, and the others at midnight', async (t) => {
   const at = (text: string) => Date.parse(text)

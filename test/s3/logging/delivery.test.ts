@@ -2,8 +2,9 @@ import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { OWN_ID } from '../../../src/auth/credentials.js'
+import { contentMd5 } from '../../support/content/content.js'
 import { until } from '../../support/waiting.js'
-import { digest, enabled, startLogging } from './scene.js'
+import { enabled, startLogging } from './scene.js'
 
 const PARTITIONED = (source: string) =>
   `<TargetObjectKeyFormat><PartitionedPrefix><PartitionDateSource>${source}</PartitionDateSource></PartitionedPrefix></TargetObjectKeyFormat>`
@@ -30,7 +31,7 @@ t.test('every field of a request', async (t) => {
   })
   const body =
     '<Delete><Object><Key>copy</Key></Object><Object><Key>other</Key><VersionId>strange</VersionId></Object></Delete>'
-  await as.owner({ method: 'POST', path: '/source', query: { delete: '' }, body, headers: digest(body) })
+  await as.owner({ method: 'POST', path: '/source', query: { delete: '' }, body, headers: contentMd5(body) })
 
   const operation = (name: string) => arrived(name, (fields) => fields[6] === name)
   const written = await operation('REST.PUT.OBJECT')

@@ -1,15 +1,11 @@
 import type { Test } from 'tap'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { startWorld } from '../../access/authorizer/world.js'
-import { md5 } from '../../support/content/content.js'
+import { contentMd5 } from '../../support/content/content.js'
 import { until } from '../../support/waiting.js'
 
 /** The fields of a line: those in quotes and brackets count as one. */
 const FIELD = /\[[^\]]*\]|"[^"]*"|\S+/g
-
-export const digest = (body: string) => ({
-  'content-md5': Buffer.from(md5(Buffer.from(body)), 'hex').toString('base64'),
-})
 
 export const enabled = (target: string, prefix: string, more = '') =>
   `<BucketLoggingStatus><LoggingEnabled><TargetBucket>${target}</TargetBucket><TargetPrefix>${prefix}</TargetPrefix>${more}</LoggingEnabled></BucketLoggingStatus>`
@@ -21,7 +17,7 @@ export async function startLogging(t: Test, options: Partial<ProxyOptions> = {})
   await as.owner({ method: 'PUT', path: '/source' })
   await as.owner({ method: 'PUT', path: '/logs' })
   const put = (query: string, body: string, bucket = 'source') =>
-    status('owner', 'PUT', `/${bucket}`, { query: { [query]: '' }, body, headers: digest(body) })
+    status('owner', 'PUT', `/${bucket}`, { query: { [query]: '' }, body, headers: contentMd5(body) })
   const objects = async (bucket = 'logs') =>
     ((await server.s3.listObjectsV2({ Bucket: bucket })).Contents ?? []).map(({ Key = '' }) => Key)
   const textOf = async (key: string, bucket = 'logs') =>

@@ -2,7 +2,6 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LogSpool } from '../../../src/s3/logging/spool.js'
-import { BucketLogs } from '../../../src/server/bucket-logs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog } from '../../support/server/kept-log.js'
 
@@ -67,15 +66,3 @@ t.test('lines beyond the memory for them are dropped', async (t) => {
   spool.add({ bucket: 'b1', logging }, '2026-11-23', line)
   t.equal(dropped(), 1024)
 })
-
-t.test('a request to a bucket without a log reads nothing', async (t) => {
-  const get = () => t.fail('the settings were read')
-  const parts = { settings: { lacks: () => true, get }, spool: { add: get }, log: keptLog().log, delivery: {} }
-  const logs = new BucketLogs(parts as never)
-  const incoming = { once: get }
-  logs.begun({ bucket: 'b', method: 'PUT' }, incoming as never)
-  logs.ended({ operation: 'CopyObject' } as never, { head: { bucket: 'b', key: 'k', headers: COPY } } as never)
-  t.pass()
-})
-
-const COPY = { 'x-amz-copy-source': '/c/k' }

@@ -82,8 +82,14 @@ const located = (where: string) => {
 const remove = (headers: Record<string, string>): Ask => ({ method: 'DELETE', target: KEY, headers })
 const TAG = '<Tagging><TagSet><Tag><Key>a</Key><Value/></Tag></TagSet></Tagging>'
 
+/** What takes a document. */
+const DOCUMENTS = [
+  ...['/rows?tagging', '/rows?lifecycle', '/rows?cors', '/rows?inventory&id=x', '/rows?logging', '/rows?versioning'],
+  ...['/rows?encryption', '/rows?ownershipControls', '/rows?publicAccessBlock', '/rows/key?tagging'],
+]
+
 export const documents: Row[] = [
-  ...['/rows?tagging', '/rows?lifecycle', '/rows?cors', '/rows/key?tagging'].flatMap((target): Row[] => [
+  ...DOCUMENTS.flatMap((target): Row[] => [
     [`PUT ${target}: not XML`, document('PUT', target, 'text'), '400 MalformedXML'],
     [`PUT ${target}: another root`, document('PUT', target, '<Other/>'), '400 MalformedXML'],
     [`PUT ${target}: cut`, document('PUT', target, '<Tagging><TagSet>'), '400 MalformedXML'],

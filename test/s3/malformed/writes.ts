@@ -1,6 +1,7 @@
 import { invalid, KEY, md5, put, type Row, unmet } from './row.js'
 
 const CHECKSUMS = ['crc32', 'crc32c', 'crc64nvme', 'sha1', 'sha256']
+const CRC32 = 'x-amz-checksum-crc32'
 const tooLarge = (most: number) => ({ Size: String(most + 1), MaxSizeAllowed: String(most) })
 export const writes: Row[] = [
   ...['x', 'AAAA', 'not base64!', '"1B2M2Y8AsgTpgAmY7PhCfg=="', '1B2M2Y8AsgTpgAmY7PhCfg'].map((value): Row => {
@@ -20,6 +21,12 @@ export const writes: Row[] = [
   ['two', put({ 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-crc32c': 'AAAAAA==' }), '400 InvalidRequest'],
   ['x-amz-sdk-checksum-algorithm', put({ 'x-amz-sdk-checksum-algorithm': 'ROT13' }), '400 InvalidRequest'],
   ['an algorithm without checksum', put({ 'x-amz-sdk-checksum-algorithm': 'CRC32' }), '400 InvalidRequest'],
+  [
+    'a checksum and a trailer',
+    put({ 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-trailer': CRC32 }),
+    '400 InvalidRequest',
+  ],
+  ['a trailer of a plain body', put({ 'x-amz-trailer': CRC32 }), '400 MalformedTrailerError'],
   ['a class', put({ 'x-amz-storage-class': 'WARM' }), '400 InvalidStorageClass', { StorageClassRequested: 'WARM' }],
   ['an empty storage class', put({ 'x-amz-storage-class': '' }), '400 InvalidStorageClass'],
   ...['a=1&a=2', '%GG=1', 'a=%ff'].map(

@@ -6,7 +6,6 @@ import {
   createChecksum,
   prepareChecksum,
 } from '../../../src/common/checksums/checksums.js'
-import { bytes, MiB } from '../../support/content/content.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { type Sending, send, targetOf } from '../../support/sign/send.js'
 
@@ -30,7 +29,6 @@ t.test('full', async (t) => {
   const enabled = { headers: { 'x-amz-checksum-mode': 'ENABLED' } }
   t.equal((await ask('PUT', `/${B}`)).status, 200)
   const abc = Buffer.from('abc')
-  const large = bytes('large', 5 * MiB)
 
   for (const name of NEW) {
     const header = checksumHeader(name)
@@ -51,48 +49,6 @@ t.test('full', async (t) => {
         headers: { 'x-amz-object-attributes': 'Checksum' },
       })
       t.match(attributes.body.toString(), `<Checksum${name}>${OF_ABC[name]}</Checksum${name}>`)
-    })
-
-    await t.test(`${name} of parts is composite`, async (t) => {
-      const key = targetOf(B, `parts-${name}`)
-      const begin = (type?: string) =>
-        ask('POST', `${key}?uploads`, {
-          headers: { 'x-amz-checksum-algorithm': name, ...(type && { 'x-amz-checksum-type': type }) },
-        })
-      t.equal((await begin('FULL_OBJECT')).code, 'InvalidRequest', 'it does not follow from those of the parts')
-      const begun = await begin()
-      t.match(begun.headers, { 'x-amz-checksum-algorithm': name, 'x-amz-checksum-type': 'COMPOSITE' })
-      const id = /<UploadId>(.*?)</.exec(begun.body.toString())?.[1] ?? ''
-      let list = ''
-      const sums: Buffer[] = []
-      for (const [i, body] of [large, abc].entries()) {
-        const value = sumOf(name, body)
-        sums.push(Buffer.from(value, 'base64'))
-        const part = `${key}?partNumber=${i + 1}&uploadId=${id}`
-        // One says it, the other leaves it to the server.
-        const sent = await ask('PUT', part, { body, headers: i === 0 ? { [header]: value } : {} })
-        t.equal(sent.headers[header], value)
-        list += `<Part><PartNumber>${i + 1}</PartNumber><ETag>${sent.headers.etag}</ETag><Checksum${name}>${value}</Checksum${name}></Part>`
-      }
-      t.match((await ask('GET', `${key}?uploadId=${id}`)).body.toString(), `<ChecksumAlgorithm>${name}<`)
-      const value = `${sumOf(name, Buffer.concat(sums))}-2`
-      const document = (parts: string) => Buffer.from(`<CompleteMultipartUpload>${parts}</CompleteMultipartUpload>`)
-      const bare = document(list.replace(/<Checksum.*?<\/Checksum\w+>/g, ''))
-      t.equal((await ask('POST', `${key}?uploadId=${id}`, { body: bare })).code, 'InvalidRequest')
-      const done = await ask('POST', `${key}?uploadId=${id}`, { body: document(list), headers: { [header]: value } })
-      t.match(done.body.toString(), `<Checksum${name}>${value}</Checksum${name}><ChecksumType>COMPOSITE</ChecksumType>`)
-      t.match((await ask('HEAD', key, enabled)).headers, { [header]: value, 'x-amz-checksum-type': 'COMPOSITE' })
-      const asked = { headers: { 'x-amz-object-attributes': 'Checksum,ObjectParts' } }
-      const told = (await ask('GET', `${key}?attributes`, asked)).body.toString()
-      const bareValue = value.replace(/-2$/, '')
-      t.match(told, `<Checksum><Checksum${name}>${bareValue}</Checksum${name}><ChecksumType>COMPOSITE</ChecksumType>`)
-      t.match(told, `<PartNumber>2</PartNumber><Size>3</Size><Checksum${name}>${OF_ABC[name]}</Checksum${name}>`)
-
-      const copied = await ask('PUT', targetOf(B, 'copy'), {
-        headers: { 'x-amz-copy-source': `/${B}/parts-${name}`, 'x-amz-checksum-algorithm': name },
-      })
-      const whole = sumOf(name, Buffer.concat([large, abc]))
-      t.match(copied.body.toString(), `<Checksum${name}>${whole}</Checksum${name}>`)
     })
   }
 

@@ -322,19 +322,3 @@ t.test('how long an answer about a token counts', async (t) => {
   t.same(await look(), ACCOUNT)
   t.same(await standing.accountOf('another'), ACCOUNT)
 })
-
-t.test('an answer counts from the question, not from its arrival', async (t) => {
-  let now = 0
-  let asked = 0
-  const standing = new Standing({
-    ask: async () => {
-      asked++
-      now += 46_000
-      return ACCOUNT
-    },
-    clock: () => now,
-  })
-  await standing.accountOf('token')
-  await standing.accountOf('token')
-  t.equal(asked, 2)
-})

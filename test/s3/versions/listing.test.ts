@@ -106,6 +106,33 @@ t.test('ListObjectVersions', async (t) => {
   })
 })
 
+t.test('keys are listed by what is current, and prefixes by what clients have stored', async (t) => {
+  const { s3 } = await startInProcess(t, 'full', { identities: [keys] })
+  await s3.createBucket({ Bucket })
+  const put = async (Key: string) => (await s3.putObject({ Bucket, Key, Body: 'x' })).VersionId
+  const listed = async (more = {}) => {
+    const { Contents = [], CommonPrefixes = [] } = await s3.listObjectsV2({ Bucket, ...more })
+    return [...Contents.map(({ Key }) => Key), ...CommonPrefixes.map(({ Prefix }) => Prefix)]
+  }
+  await put('from before')
+  await s3.putBucketVersioning({ Bucket, VersioningConfiguration: { Status: 'Enabled' } })
+  await s3.deleteObject({ Bucket, Key: 'from before' })
+  t.same(await listed(), [])
+  const [first, ...later] = [await put('a'), await put('a'), await put('a')]
+  for (const VersionId of later) {
+    await s3.deleteObject({ Bucket, Key: 'a', VersionId })
+    t.same(await listed(), ['a'], 'whichever of its versions is removed')
+  }
+  t.equal((await s3.headObject({ Bucket, Key: 'a' })).VersionId, first)
+  for (const key of ['dir/', 'dir/b', 'other/deep/c']) await put(key)
+  await s3.deleteObject({ Bucket, Key: 'other/deep/c' })
+  t.same(await listed({ Delimiter: '/' }), ['a', 'dir/'], 'what is deleted makes no prefix')
+  const [page] = await pagesOf(s3, { Delimiter: '/' })
+  t.same(page?.prefixes, ['dir/', 'other/'], 'but its versions do')
+  const [folder] = await pagesOf(s3, { Delimiter: '/', Prefix: 'dir/' })
+  t.match(folder, { names: [/^dir\/ /, /^dir\/b /], prefixes: [] })
+})
+
 t.test('1,001 versions of one key, between the keys before and after it', async (t) => {
   const { s3 } = await startInProcess(t, 'full', { identities: [keys] })
   await s3.createBucket({ Bucket })

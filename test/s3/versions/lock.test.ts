@@ -3,14 +3,13 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
 import { lockOf } from '../../../src/s3/versions/lock-headers.js'
-import { md5 } from '../../support/content/content.js'
+import { contentMd5 } from '../../support/content/content.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const Bucket = 'vault'
-const digest = (body: string) => ({ 'content-md5': Buffer.from(md5(Buffer.from(body)), 'hex').toString('base64') })
 const ahead = (days: number) => new Date(Date.now() + days * DAY_MS)
 
 /** A bucket with object lock. */
@@ -20,7 +19,7 @@ async function startVault(t: Parameters<typeof startInProcess>[0]) {
   const send = (method: string, path: string, more: Partial<Wanted> = {}) =>
     signedRequest(endpoint, keys, { method, path, ...more })
   /** Status and code of a document that is put. */
-  const put = async (path: string, query: string, body: string, headers = digest(body)) => {
+  const put = async (path: string, query: string, body: string, headers = contentMd5(body)) => {
     const { status, code } = await send('PUT', path, { query: { [query]: '' }, body, headers })
     return `${status} ${code}`
   }

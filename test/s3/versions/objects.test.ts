@@ -381,29 +381,6 @@ t.test('a bucket without versions costs one call of the gateway for each request
   t.same(await callsOf(() => s3.deleteObject({ Bucket, Key })), ['POST webrpc'])
 })
 
-t.test('a repeated completion whose answer was lost makes no second version', async (t) => {
-  const box = await startBox(t)
-  const between = await Between.start(t, box.gateway)
-  await box.restart({ gateway: { url: between.url, account: box.gateway.account } })
-  const { s3 } = box
-  const Key = 'k'
-  await box.versioning('Enabled')
-  const { UploadId } = await s3.createMultipartUpload({ Bucket, Key })
-  const sent = await s3.uploadPart({ Bucket, Key, UploadId, PartNumber: 1, Body: 'of the upload' })
-  const MultipartUpload = { Parts: [{ PartNumber: 1, ETag: sent.ETag }] }
-  const complete = () => s3.completeMultipartUpload({ Bucket, Key, UploadId, MultipartUpload })
-  between.fate = ({ path }) => (path.includes('/upload/') ? 'cut-after' : 'pass')
-  await t.rejects(complete())
-  between.fate = () => 'pass'
-  const [lost] = await box.versions(Key)
-  t.ok(lost, 'the gateway has stored it')
-  const later = await s3.putObject({ Bucket, Key, Body: 'later' })
-  t.equal((await complete()).VersionId, lost)
-  t.same(await box.versions(Key), [later.VersionId, lost])
-  t.equal(await textOf(s3, Key), 'later')
-  t.equal(await textOf(s3, Key, lost), 'of the upload')
-})
-
 t.test('a gateway without versions knows "null" alone', async (t) => {
   const { s3 } = await startInProcess(t, 'legacy', { identities: [keys] })
   const Key = 'a'
