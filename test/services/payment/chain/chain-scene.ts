@@ -1,6 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { Test } from 'tap'
 import type { ChainOptions } from '../../../../src/services/payment/chain/open.js'
+import type { PaymentOptions } from '../../../../src/services/payment/payment.js'
 import { until } from '../../../support/waiting.js'
 import { type Payer, payerOf, type Row } from '../payer.js'
 import { newKeys, type PaymentScene, startPaymentScene } from '../payment-client.js'
@@ -30,14 +31,22 @@ export interface ChainScene {
   readonly payment: PaymentScene
 }
 
+interface ChainSetting {
+  readonly withPlatform?: boolean
+  /** Of the token; default 6. */
+  readonly decimals?: number
+  readonly chain?: Partial<ChainOptions>
+  readonly payment?: Partial<PaymentOptions>
+}
+
 /** Starts a chain with a contract, and a service that follows it. */
 export async function startChainScene(
   t: Test,
-  { withPlatform = false, chain = {} }: { withPlatform?: boolean; chain?: Partial<ChainOptions> } = {},
+  { withPlatform = false, decimals = 6, chain, payment: more }: ChainSetting = {},
 ): Promise<ChainScene> {
   const node = await EvmNode.start(t)
-  const contract = await PaymentContract.deploy(node)
-  const payment = await startPaymentScene(t, { chain: { ...contract.options, ...chain } }, { withPlatform })
+  const contract = await PaymentContract.deploy(node, decimals)
+  const payment = await startPaymentScene(t, { ...more, chain: { ...contract.options, ...chain } }, { withPlatform })
   return { node, contract, payment }
 }
 

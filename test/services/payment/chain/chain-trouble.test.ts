@@ -48,12 +48,7 @@ t.test('without a node the service works, and follows the chain when it is there
 })
 
 t.test('without a first block, payments count from the first start on', async (t) => {
-  const node = await EvmNode.start(t)
-  const contract = await PaymentContract.deploy(node)
-  const { startBlock: _, ...chain } = contract.options
-  await node.mineEmpty(20)
-  const payment = await startPaymentScene(t, { chain })
-  const scene = { node, contract, payment }
+  const scene = await startChainScene(t, { chain: { startBlock: undefined } })
   await paid(scene, await walletOn(scene))
 })
 
@@ -98,16 +93,9 @@ t.test('the ABI is read from a file', async (t) => {
     [`[${' '.repeat(2 ** 20)}]`, /more than 1048576 bytes/],
   ] as const)
     t.throws(() => read(bad), says)
-  const node = await EvmNode.start(t)
-  const contract = await PaymentContract.deploy(node)
   read([lock])
-  const payment = await startPaymentScene(t, { chain: { ...contract.options, abiFile: file } })
-  const wallet = await walletOn({ node, contract, payment })
-  const { id, wCid } = await wallet.upload('a.txt')
-  await contract.lock(wallet.secretKey, { id: wCid, amount: PAID })
-  await contract.refund(wCid)
-  await node.mineEmpty(2)
-  await wallet.untilStatus(id, 'Processing')
+  const scene = await startChainScene(t, { chain: { abiFile: file } })
+  await paid(scene, await walletOn(scene))
 })
 
 t.test('a key of the URL is in no log and no message', async (t) => {

@@ -6,14 +6,33 @@ import {
   encodeFunctionData,
   getContractAddress,
   type Hex,
+  parseAbi,
   toHex,
 } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { CHAIN_ID, type EvmNode } from './evm-node.js'
 
-const contracts: Record<'StoragePayment' | 'TestCoin', { readonly bytecode: Hex; readonly abi: Abi }> = JSON.parse(
+/** What the compiler has made of `StoragePayment.sol`. */
+const bytecode: Readonly<Record<'StoragePayment' | 'TestCoin', Hex>> = JSON.parse(
   readFileSync('test/services/payment/chain/contracts.json', 'utf8'),
 )
+
+const abis = {
+  StoragePayment: parseAbi([
+    'constructor(address token)',
+    'struct Order { string id; uint256 minPayment; uint256 amount; uint256 lockTime; address recipient; uint256 size; uint8 copyLimit; }',
+    'function lockTokenPayment(Order order)',
+    'function unlockPayment(string id, uint256 cost)',
+    'function unlockCarPayment(string id, uint256 cost)',
+    'function refund(string[] ids)',
+  ]),
+  TestCoin: parseAbi([
+    'constructor(uint8 digits)',
+    'function mint(address to, uint256 amount)',
+    'function approve(address spender, uint256 amount)',
+    'function balanceOf(address owner) view returns (uint256)',
+  ]),
+}
 
 const DAY = 86_400
 
@@ -67,10 +86,9 @@ export class PaymentContract {
   }
 
   async balance(address: string): Promise<bigint> {
-    const { abi } = contracts.TestCoin
-    const data = encodeFunctionData({ abi, functionName: 'balanceOf', args: [address] })
-    const result = await this.node.call(this.token, data)
-    return decodeFunctionResult({ abi, functionName: 'balanceOf', data: result }) as bigint
+    const balanceOf = { abi: abis.TestCoin, functionName: 'balanceOf' } as const
+    const data = await this.node.call(this.token, encodeFunctionData({ ...balanceOf, args: [address as Hex] }))
+    return decodeFunctionResult({ ...balanceOf, data })
   }
 
   /** The hash of the transaction that locks a payment, in a block of its own. */
@@ -93,13 +111,8 @@ export class PaymentContract {
     return this.#send(this.#operator, 'StoragePayment', 'refund', [ids])
   }
 
-  async #send(
-    from: PrivateKeyAccount,
-    contract: keyof typeof contracts,
-    functionName: string,
-    args: readonly unknown[],
-  ) {
-    const { abi } = contracts[contract]
+  async #send(from: PrivateKeyAccount, contract: keyof typeof abis, functionName: string, args: readonly unknown[]) {
+    const abi: Abi = abis[contract]
     const to = (contract === 'TestCoin' ? this.token : this.address) as Hex
     return send(this.node, from, { to, data: encodeFunctionData({ abi, functionName, args }) })
   }
@@ -108,11 +121,11 @@ export class PaymentContract {
 async function deployed(
   node: EvmNode,
   operator: PrivateKeyAccount,
-  name: keyof typeof contracts,
+  name: keyof typeof abis,
   args: readonly unknown[],
 ): Promise<string> {
   const nonce = await node.nonceOf(operator.address)
-  await send(node, operator, { data: encodeDeployData({ ...contracts[name], args }) })
+  await send(node, operator, { data: encodeDeployData({ abi: abis[name] as Abi, bytecode: bytecode[name], args }) })
   return getContractAddress({ from: operator.address, nonce: BigInt(nonce) }).toLowerCase()
 }
 
