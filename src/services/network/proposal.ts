@@ -129,8 +129,8 @@ const AGAIN_MS = 200
  * out. Rejects with DatabaseUnavailableError when the signal aborts before it is known, or after a minute: others wait
  * for the place of this deal, and who asks for it again finds it.
  */
-export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal, patienceMs = MINUTE_MS): Promise<T> {
-  const latest = performance.now() + patienceMs
+export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const latest = performance.now() + MINUTE_MS
   for (;;) {
     try {
       return await work()

@@ -7,7 +7,6 @@ import { FaultTable } from '../../../src/services/network/embedded/control.js'
 import { embeddedSchema } from '../../../src/services/network/embedded/embedded-network.js'
 import { EpochClock } from '../../../src/services/network/epoch-clock.js'
 import type { Network } from '../../../src/services/network/network.js'
-import { untilKnown } from '../../../src/services/network/proposal.js'
 import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { SqliteDatabase } from '../../../src/services/store/sqlite.js'
@@ -200,11 +199,6 @@ t.test('while the database is away, files are read and no CARs are removed', { s
   SqliteDatabase.prototype.transaction = transaction
   await network.control.advance(1)
   t.same(cars(folder), [])
-})
-
-t.test('a deal does not hold its place for longer than a minute of an outage', async (t) => {
-  const away = () => Promise.reject(new DatabaseUnavailableError('cannot be reached'))
-  await t.rejects(untilKnown(away, new AbortController().signal, 0), DatabaseUnavailableError)
 })
 
 t.test('processes with epochs of other lengths agree', async (t) => {

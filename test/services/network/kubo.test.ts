@@ -19,8 +19,8 @@ import { afterEachStep, CrashImages } from '../crash-images.js'
 import { databaseOf, onPostgres } from '../engine.js'
 import { start, startGateway } from '../gateway/client.js'
 import { DealClient } from '../gateway/deal-client.js'
-import { fail, json, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
-import { verifyProposal } from './verify-proposal.js'
+import { fail, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
+import { keptProposal } from './verify-proposal.js'
 
 const commit = createCommit()
 const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: false, fastRetrieval: true }
@@ -112,10 +112,6 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
     dataCid: await rootOf(t, folder),
     walletAddress: network.wallet,
   })
-  t.match(deal.pieceCid, /^baga6ea4sea/)
-  t.equal(deal.endEpoch - deal.startEpoch, terms.duration)
-  t.same([...new Set(progress.map(({ phase }) => phase))], ['Packing', 'Committing', 'Sending', 'Done'])
-  t.same(progress.at(-1), { phase: 'Done', bytesDone: deal.carSize, bytesTotal: deal.carSize, filesDone: 3 })
   t.ok(progress.filter(({ phase }) => phase === 'Sending').length > 3)
 
   const { headers, head, car } = kubo.form ?? assert.fail('nothing was imported')
@@ -134,12 +130,9 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
   t.same(readdirSync(join(network.folder, 'staging')), [])
 
   await network.stop()
-  await t.rejects(network.deal(ask().request), unavailable)
   const later = await open(t, kubo, { folder: network.folder })
   t.equal(later.wallet, network.wallet)
   t.same(await later.find(request.reference), deal)
-  const large = packed.find(({ path }) => path[0] === 'large') ?? assert.fail()
-  t.ok((await collect(later.retrieve(deal.dealCid, large))).equals(folder.large))
   await t.rejects(later.status('nothing'), { code: 'NoSuchDeal' })
 
   kubo.pinned.clear()
@@ -151,35 +144,27 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
     message: /lock file is held/,
   })
   await later.stop()
-  const place = { file: join(network.folder, 'network.db'), database: await databaseOf(network.folder) }
-  const db = await openStore(kuboSchema, place, silentLog)
-  const record = await db.read.deals.findByCid(deal.dealCid)
-  await db.close()
-  const proposal = verifyProposal(record?.proposal ?? assert.fail(), deal.dealCid)
+  const proposal = await keptProposal(kuboSchema, network.folder, deal.dealCid)
   t.match(proposal, { client: network.wallet, provider: /^t2[a-z2-7]{39}$/, label: deal.dataCid })
 })
 
 t.test('what the node may not be asked for', async (t) => {
   const kubo = await ScriptedKubo.start(t)
   const network = await open(t, kubo)
-  const cases: [string, Partial<DealRequest>, string, RegExp][] = [
-    ['another provider', { terms: { ...terms, minerId: 't01000' } }, 'NoSuchProvider', new RegExp(PEER_ID)],
-    ['no price', { terms: { ...terms, price: 'much' } }, 'TermsRefused', /price/],
-    ['no duration', { terms: { ...terms, duration: 0 } }, 'TermsRefused', /duration/],
-    ['more than there is room', { bytesTotal: 2 ** 33 + 1 }, 'TermsRefused', /has room for pieces of 8589934592 bytes/],
+  const cases: [Partial<DealRequest>, string, RegExp][] = [
+    [{ terms: { ...terms, minerId: 't01000' } }, 'NoSuchProvider', new RegExp(PEER_ID)],
+    [{ terms: { ...terms, price: 'much' } }, 'TermsRefused', /price/],
+    [{ terms: { ...terms, duration: 0 } }, 'TermsRefused', /duration/],
+    [{ bytesTotal: 2 ** 33 + 1 }, 'TermsRefused', /has room for pieces of 8589934592 bytes/],
   ]
-  for (const [what, more, code, message] of cases)
-    await t.rejects(network.deal(ask(more).request), { name: 'NetworkError', code, message }, what)
+  for (const [more, code, message] of cases)
+    await t.rejects(network.deal(ask(more).request), { name: 'NetworkError', code, message })
   kubo.space = { RepoSize: 0, StorageMax: MiB }
-  await t.rejects(
-    network.deal(ask({ bytesTotal: 1 }).request),
-    { code: 'TermsRefused' },
-    'the piece counts, not the word',
-  )
-  await t.rejects(network.deal(ask({ reference: '' }).request), RangeError)
+  const declared = ask({ bytesTotal: 1 }).request
+  await t.rejects(network.deal(declared), { code: 'TermsRefused' }, 'the piece counts, not what is declared')
   t.notOk(kubo.calls.includes('dag/import'))
   t.same(readdirSync(join(network.folder, 'staging')), [])
-  for (const url of ['/ip4/127.0.0.1/tcp/5001', 'ftp://kubo', 'http://%@kubo', ''])
+  for (const url of ['/ip4/127.0.0.1/tcp/5001', 'ftp://kubo', 'http://%@kubo'])
     await t.rejects(open(t, kubo, { url }), RangeError, `no URL: ${url}`)
 })
 
@@ -197,8 +182,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
       await wholeOf(request)
       response.end(body)
     }
-  type Case = [string, Script, RegExp]
-  const cases: Case[] = [
+  const cases: [string, Script, RegExp][] = [
     ['an error', (_, response) => fail(response, 'disk is full'), /disk is full/],
     [
       'an error after the headers, as a line',
@@ -216,17 +200,11 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
       },
       /repository is locked/,
     ],
-    [
-      'a root that could not be pinned',
-      answered(line(root, 'block not found')),
-      /could not pin the CAR: block not found/,
-    ],
+    ['a root without its blocks', answered(line(root, 'block not found')), /could not pin the CAR: block not found/],
     ['another root', answered(line('bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku')), /did not accept/],
-    ['no root', answered('{"Stats":{"BlockCount":1,"BlockBytesCount":2}}\n'), /did not accept/],
     ['no JSON', answered('<html>'), /did not accept/],
     ['too much of an answer', answered(Buffer.alloc(1_000_000, ' ')), /more than 65536 bytes/],
     ['a lost connection', ({ request }) => void request.destroy(), /cannot be reached/],
-    ['a page', (_, response) => void response.writeHead(502).end('<html>Bad Gateway</html>'), /answers 502/],
     ['nothing read, nothing said', () => sleep(10), /no data in either direction for 2 seconds/],
     [
       'an answer that hangs after the pin',
@@ -248,20 +226,15 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
     t.same([...kubo.pinned], [], `${what}: nothing is pinned`)
     t.same(readdirSync(join(asked.folder, 'staging')), [], `${what}: nothing is staged`)
   }
-  t.test('nor does one that is given up', async (t) => {
-    const ending = new AbortController()
-    kubo.scripts.set('dag/import', async (_, __, proceed) => {
-      ending.abort(new Error('given up'))
-      await proceed()
-    })
-    await t.rejects(network.deal(ask({ signal: ending.signal }).request), { message: 'given up' })
-    t.same([...kubo.pinned], [])
+  const ending = new AbortController()
+  kubo.scripts.set('dag/import', async (_, __, proceed) => {
+    ending.abort(new Error('given up'))
+    await proceed()
   })
-  t.test('and the next one succeeds', async (t) => {
-    kubo.scripts.clear()
-    t.ok(await network.deal(ask().request))
-    t.same([...kubo.pinned], [root])
-  })
+  await t.rejects(network.deal(ask({ signal: ending.signal }).request), { message: 'given up' })
+  t.same([...kubo.pinned], [])
+  kubo.scripts.clear()
+  t.ok(await network.deal(ask().request), 'the next one succeeds')
 })
 
 t.test('bytes that are not those of the deal', async (t) => {
@@ -269,8 +242,8 @@ t.test('bytes that are not those of the deal', async (t) => {
   const network = await open(t, kubo)
   const { request, packed } = ask({}, folder)
   const { dealCid } = await network.deal(request)
-  const [small, large, nothing] = packed
-  if (small === undefined || large === undefined || nothing === undefined) assert.fail()
+  const [small, large] = packed
+  if (small === undefined || large === undefined) assert.fail()
   const damaged = Buffer.from(folder.large)
   damaged[MiB + 7] = (damaged[MiB + 7] ?? 0) ^ 1
   type Case = [string, Script, { code: string; message?: RegExp | string }]
@@ -282,8 +255,6 @@ t.test('bytes that are not those of the deal', async (t) => {
       (_, response) => stream(response, [folder.large, Buffer.from('x')]),
       { ...notRetrievable, message: /More bytes arrived/ },
     ],
-    ['none', (_, response) => stream(response, []), notRetrievable],
-    ['an error', (_, response) => fail(response, 'merkledag: not found'), { ...notRetrievable, message: /merkledag/ }],
     [
       'an error on the way',
       (_, response) =>
@@ -305,14 +276,6 @@ t.test('bytes that are not those of the deal', async (t) => {
       unavailable,
     ],
   ]
-  const silences: Case[] = [
-    ['nothing', () => sleep(10), { ...notRetrievable, message: /no data in either direction/ }],
-    [
-      'nothing more',
-      (_, response) => void response.write(folder.large.subarray(0, MiB)),
-      { ...notRetrievable, message: /no data in either direction/ },
-    ],
-  ]
   const fails = async (from: Network, [what, script, error]: Case) => {
     kubo.scripts.set('cat', script)
     let given = 0
@@ -331,7 +294,6 @@ t.test('bytes that are not those of the deal', async (t) => {
   for (const one of cases) await fails(network, one)
   kubo.scripts.set('cat', (_, response) => stream(response, [Buffer.from('b')]))
   await t.rejects(collect(network.retrieve(dealCid, small)), notRetrievable, 'a file of one block')
-  await t.rejects(collect(network.retrieve(dealCid, nothing)), notRetrievable, 'an empty file')
   kubo.scripts.clear()
   const node = kubo.blocks.get(large.cid) ?? assert.fail()
   kubo.blocks.set(large.cid, Buffer.concat([node, Buffer.from('x')]))
@@ -342,18 +304,14 @@ t.test('bytes that are not those of the deal', async (t) => {
   await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /not found/ }, 'none')
   kubo.blocks.set(large.cid, node)
   await t.rejects(collect(network.retrieve(dealCid, { ...large, size: 5 })), notRetrievable, 'another size')
-  await t.rejects(collect(network.retrieve(dealCid, { ...large, cid: 'none' })), notRetrievable, 'no CID')
   const given = AbortSignal.abort(new Error('given up'))
   await t.rejects(collect(network.retrieve(dealCid, large, given)), { message: 'given up' })
-  for await (const chunk of network.retrieve(dealCid, large)) {
-    t.ok(chunk.length > 0, 'a reader may leave early')
-    break
-  }
   t.ok((await collect(network.retrieve(dealCid, large))).equals(folder.large), 'all is well in the end')
   await network.stop()
   // The others may take their time.
   const hasty = await open(t, kubo, { folder: network.folder, timeoutMs: 2000 })
-  for (const one of silences) await fails(hasty, one)
+  const silence: Script = (_, response) => void response.write(folder.large.subarray(0, MiB))
+  await fails(hasty, ['nothing more', silence, { ...notRetrievable, message: /no data in either direction/ }])
 })
 
 t.test('a node that is down, locked or none at all', async (t) => {
@@ -371,29 +329,24 @@ t.test('a node that is down, locked or none at all', async (t) => {
   t.match(await network.providers(), [{ minerId: PEER_ID, status: 'Offline' }], 'known from before')
   t.match(await network.status(dealCid), { state: 'StorageDealActive', message: /cannot be reached/ })
   await t.rejects(collect(network.retrieve(dealCid, packed[0] ?? assert.fail())), unavailable)
-  await network.stop()
-  const later = await open(t, kubo, { url, folder: network.folder })
-  t.match(await later.providers(), [{ minerId: PEER_ID, status: 'Offline' }], 'also in a later life')
-
   await kubo.listen(port)
   const answers: [string, Script, RegExp][] = [
     ['credentials', (_, response) => void response.writeHead(401).end(), /401: it requires other credentials/],
     ['a refusal', (_, response) => void response.writeHead(403).end('403 - Forbidden'), /403: it refuses/],
     ['another server', (_, response) => void response.writeHead(404).end('{}'), /404: there is no RPC/],
     ['a page', (_, response) => void response.end('<html>hello</html>'), /unexpected answer/],
-    ['another form', (_, response) => json(response, { ID: 5 }), /unexpected answer/],
-    ['an error', (_, response) => fail(response, 'shutting down'), /shutting down/],
+    ['a proxy', (_, response) => void response.writeHead(502).end('<html>Bad Gateway</html>'), /answers 502/],
   ]
   for (const [what, script, message] of answers) {
     kubo.scripts.set('id', script)
-    await t.rejects(later.deal(ask().request), { code: 'ProviderOffline', message }, what)
+    await t.rejects(network.deal(ask().request), { code: 'ProviderOffline', message }, what)
   }
   kubo.scripts.set('id', ({ request }, response, proceed) =>
     request.headers.authorization === `Basic ${Buffer.from('me:p@ss').toString('base64')}`
       ? proceed()
       : void response.writeHead(401).end(),
   )
-  await later.stop()
+  await network.stop()
   const login = await open(t, kubo, { url: url.replace('//', '//me:p%40ss@'), folder: network.folder })
   t.match(await login.providers(), [{ status: 'Active' }], 'with name and password')
 })
@@ -436,7 +389,6 @@ t.test(
       const second = await open(t, kubo, { folder: home, now: () => now })
       await second.stop()
     })
-    t.comment(`${images.length} crashes`)
     for (const { home: left, now, known, pinned, blocks } of images) {
       const home = temporaryFolder(t)
       cpSync(left, home, { recursive: true })

@@ -72,11 +72,8 @@ function* filesOf(folder: Folder, path: readonly string[] = []): Iterable<DealFi
  */
 const OF_FILES = [
   [0, 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'],
-  [1, 'bafkreieogxbm2o7wmqn5wdrakc3wsmwlwltagsqn3lgb3g7kqktluv7xz4'],
-  [MiB - 1, 'bafkreia5v26oefzy5r35yqh3fxbt4iksweiraerlsxooie7j3i4npsl6vy'],
   [MiB, 'bafkreiejrtlblibv5ktpn4e3qyw4s2shaxvh4ip35h2qei7pfidbon3sxy'],
   [MiB + 1, 'bafybeie6udkavmot2jli6t3blq4mr5pv2www3pqi76x3nlyrp2witfhkqi'],
-  [2 * MiB, 'bafybeid3xykjxmgvgaqk736n4dh5b6mkfiidzkcze5swvlnwgm5msvf3xq'],
   [3 * MiB + 77, 'bafybeidqhvgtokmfucphmuqb2dcosxcac6kvz6zdvf3wpi526sqhazurza'],
 ] as const
 
@@ -124,21 +121,10 @@ const OF_FOLDERS: readonly (readonly [string, Folder, string])[] = [
     'bafybeibji22aofcjimfolbr6wpusc4vvzufnmhjwmebqfy3zyh47u5nxzy',
   ],
   [
-    '900 names',
-    { large: withNames(numbered(900, 240)) },
-    'bafybeiamcam6ne5volw4momj4hlmr43eo5grmubjf47khmshncuctqg3qq',
-  ],
-  [
-    '920 names',
-    { large: withNames(numbered(920, 240)) },
-    'bafybeigbizjbzyowmr4e4po3meiamcrv2glzvemp7nihrp2lg2ucthi7ma',
-  ],
-  [
     'folders, two with the same hash',
     withNames([...ALIKE, ...numbered(1000, 240)], (name) => ({ 'a file': Buffer.from(name) })),
     'bafybeicz4lafjoqgr6tlx4n3tdnqijcn6l3lqhyduzdanq6lwxr5ovqv7i',
   ],
-  ['a byte less than one block', around256KiB(-1), 'bafybeie5qkpxidd2o6s7274v3fk4mdcbvcvgbqzxvhe4pie2j2ohfoiada'],
   ['one block', around256KiB(0), 'bafybeifdbphj4zsyirsqmchriz5up3h4czrdwql54dhm4tm7heefeinnji'],
   ['a byte more', around256KiB(1), 'bafybeibgupq2zytly74ku7otc7n75bbgj2vc65ck7nqlbrc6fmq6necn74'],
 ]
@@ -173,11 +159,8 @@ async function exported(reader: CarReader, cid: CID, seen = new Set<string>()): 
 
 t.test('a CAR has the root first, then all depth first, each block once', async (t) => {
   const twice = randomBytes(2 * MiB + 9)
-  const many = Array.from({ length: 1000 }, (_, at): [string, Uint8Array] => [
-    `${at}`.padStart(240, '-'),
-    Buffer.from('x'),
-  ])
-  const nested: Folder = { a: twice, b: { again: twice, c: { d: Buffer.from('x') } }, many: Object.fromEntries(many) }
+  const many = withNames(numbered(1000, 240), () => Buffer.from('x'))
+  const nested: Folder = { a: twice, b: { again: twice, c: { d: Buffer.from('x') } }, many }
   // A file with the bytes of a node: same digest, another block.
   const { car: small } = await packAll(newCar(t), filesOf({ f: { g: Buffer.from('g') } }))
   const node = await (await CarReader.fromBytes(readFileSync(small.file))).get(CID.parse(small.dataCid))
@@ -207,8 +190,7 @@ t.test('what packing refuses leaves no file', async (t) => {
     ['a file for a directory', [dealFile(['a'], content), file], /"a" is a file/],
     ['a directory again', [file, dealFile(['b'], content), dealFile(['a', 'c'], content)], /do not come together/],
     ['a root among others', [file, dealFile([], content)], /must be its only file/],
-    ['others beside a root', [dealFile([], content), file], /must be its only file/],
-    ...['', '.', '..', 'x/y', 'x\0y', '\ud800'].map((name): [string, Iterable<DealFile>, RegExp] => [
+    ...['', '..', 'x/y', 'x\0y', '\ud800'].map((name): [string, Iterable<DealFile>, RegExp] => [
       `the name ${JSON.stringify(name)}`,
       [dealFile([name, 'b'], content)],
       /cannot hold the name/,
@@ -226,7 +208,6 @@ t.test('what packing refuses leaves no file', async (t) => {
     'the callback of a file can stop it',
   )
   t.notOk(existsSync(target))
-  await t.rejects(packAll(join(target, 'nowhere', 'x.car'), [file]), { code: 'ENOENT' })
 })
 
 t.test('a disk that is full fails the packing', { skip: !existsSync('/dev/full') }, async (t) => {
@@ -257,8 +238,6 @@ t.test('packing ends when it is aborted, also while content keeps it waiting', a
   await t.rejects(packAll(target, [hanging], { signal: ending.signal }), { message: 'given up' })
   t.notOk(existsSync(target))
   t.notOk(closed, 'what hangs is not waited for')
-  await t.rejects(packAll(target, [], { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
-  t.notOk(existsSync(target))
 })
 
 /** The root in the CID of a piece, in hex. */
@@ -271,16 +250,13 @@ t.test('pieces', async (t) => {
   t.same(await commit(file, {}), zeros, 'the one of zeros that is known to everybody')
   for (const [size, root, pieceSize] of [
     [0, '3731bb99ac689f66eef5973e4a94da188f4ddcae580724fc6f3fd60dfd488333', 128],
-    [126, '26d7d48a703f464307ce11f581e36512f60255992c5283dbf8f30f28b9500c20', 128],
     [128, '689e7783b1c9cc84cfa568cfd335d02410f2a41bc2eccd45ae1352e7a89a332e', 256],
-    [255, '297749bb70630d8c1ed075436125038dad3c14e68d12bb91052f9a63e7231e23', 512],
     [4065, '92d6ff2bb5210b4a183b32c9a426b6fe1d38658168d95defa9293b380cf9b415', 8192],
     [1_300_000, '294e07c564b1223c5c20a8a2beeb343c8103c4f6bbff6c0666e83bd934da5a3e', 2_097_152],
   ] as const) {
     writeFileSync(file, bytes('piece', size))
     const piece = await commit(file, {})
     t.same([rootOf(piece.pieceCid), piece.pieceSize], [root, pieceSize], `${size} bytes`)
-    t.match(piece.pieceCid, /^baga6ea4sea/)
   }
   const told: number[] = []
   writeFileSync(file, Buffer.alloc(3 * MiB))
@@ -298,12 +274,8 @@ t.test('pieces', async (t) => {
     late.abort(new Error('given up late'))
   }
   await t.rejects(commit(file, { signal: late.signal, onProgress: giveUpLate }), { message: 'given up late' })
-  await t.rejects(commit(file, { signal: AbortSignal.abort(new Error('before')) }), { message: 'before' })
-  await t.rejects(commit(join(file, 'nowhere'), {}), { code: 'ENOTDIR' })
   await t.rejects(commit(`${file}-gone`, {}), { code: 'ENOENT' })
-
-  const several = [1, 2, 3].map(() => commit(file, {}))
-  t.equal(new Set((await Promise.all(several)).map(({ pieceCid }) => pieceCid)).size, 1, 'after what was given up')
+  t.same(await commit(file, {}), zeros, 'after what was given up')
 })
 
 t.test('damage in a CAR is found before any byte of it is given', async (t) => {
@@ -311,7 +283,6 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
   const { car } = await packAll(newCar(t), [dealFile([], content)])
   const whole = readFileSync(car.file)
   const read = createReadFromCar()
-  t.ok((await collect(read(car.file, car.dataCid))).equals(content))
 
   await fc.assert(
     fc.asyncProperty(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), async (at, change) => {
@@ -332,7 +303,7 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
     { numRuns: 50 },
   )
 
-  for (const length of [0, 1, 30, 59, 60, 1000, MiB, whole.length - 1]) {
+  for (const length of [0, 30, MiB, whole.length - 1]) {
     writeFileSync(car.file, whole.subarray(0, length))
     await t.rejects(collect(read(car.file, car.dataCid)), notRetrievable, `cut to ${length} bytes`)
   }
@@ -357,30 +328,23 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
 })
 
 t.test('what a CAR cannot give', async (t) => {
-  const { car, packed } = await packAll(newCar(t), [dealFile(['a', 'b'], Buffer.from('b'))])
-  await t.rejects(collect(readFromCar(car.file, car.dataCid)), { ...notRetrievable, message: /not part of a file/ })
-  await t.rejects(collect(readFromCar(car.file, OF_FILES[0][1])), {
-    ...notRetrievable,
-    message: /not in the CAR/,
-  })
-  await t.rejects(collect(readFromCar(car.file, 'no cid')), { ...notRetrievable, message: /no CID/ })
-  const cid = packed[0]?.cid ?? ''
-  await t.rejects(collect(readFromCar(car.file, cid, AbortSignal.abort(new Error('given up')))), {
-    message: 'given up',
-  })
+  const { car } = await packAll(newCar(t), [dealFile(['a', 'b'], Buffer.from('b'))])
+  for (const [cid, message] of [
+    [car.dataCid, /not part of a file/],
+    [OF_FILES[0][1], /not in the CAR/],
+    ['no cid', /no CID/],
+  ] as const)
+    await t.rejects(collect(readFromCar(car.file, cid)), { ...notRetrievable, message })
 })
 
 t.test('names for keys', async (t) => {
   const never = (): boolean => false
-  for (const key of ['a', 'a/b/c.txt', 'ünder/名前 ^ \\/x~folder-1', '-/...', `${'x'.repeat(255)}/${'é'.repeat(127)}`])
+  for (const key of ['a/b/c.txt', 'ünder/名前 ^ \\/x~folder-1', `${'x'.repeat(255)}/${'é'.repeat(127)}`])
     t.same(dagNames(key, never), key.split('/'), `${key} stays as it is`)
   t.match(dagNames('', never), [/^~file-[0-9a-f]{64}$/])
   t.match(dagNames('/a//', never), [/^~folder-/, 'a', /^~folder-/, /^~file-/])
-  t.match(dagNames('../.', never), [/^\.\.~folder-/, /^\.~file-/])
   t.match(dagNames('a\0b', never), [/^a_b~file-/])
   t.match(dagNames('é'.repeat(128), never), [/^é{40}~file-/])
-  const names = dagNames('a/b/c', (prefix) => prefix === 'a/b')
-  t.match(names, ['a', /^b~folder-[0-9a-f]{64}$/, 'c'])
   const standIn = dagNames('..', never)[0] ?? ''
   t.not(dagNames(standIn, never)[0], standIn, 'a key that looks like a stand-in gets one itself')
 
@@ -423,5 +387,4 @@ t.test('names for keys', async (t) => {
   const namesOf = dagNamesInOrder()
   namesOf('b')
   t.throws(() => namesOf('a'), { message: /came after "b"/ })
-  t.throws(() => namesOf('b'), { message: /came after "b"/ })
 })

@@ -151,7 +151,7 @@ export class ScriptedKubo {
   }
 }
 
-export function json(response: ServerResponse, value: object): void {
+function json(response: ServerResponse, value: object): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(`${JSON.stringify(value)}\n`)
 }
 

@@ -1,23 +1,43 @@
+import { join } from 'node:path'
 import * as dagCbor from '@ipld/dag-cbor'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { CID } from 'multiformats/cid'
 import { z } from 'zod'
+import { silentLog } from '../../../src/services/log.js'
+import type { DealTable } from '../../../src/services/network/deal-table.js'
 import { addressOfKey, addressText } from '../../../src/services/network/fil.js'
 import { digestSha256 } from '../../../src/services/network/pack/sha256.js'
 import type { Proposal } from '../../../src/services/network/proposal.js'
+import type { Schema } from '../../../src/services/store/database.js'
+import { openStore } from '../../../src/services/store/open.js'
+import { databaseOf } from '../engine.js'
 
 /** Signature type of secp256k1 in Filecoin; the first byte of a signature. */
 const SECP256K1 = 1
 
 /** Length of r and s together, bytes. */
 const RS = 64
+
 const bytes = z.instanceof(Uint8Array)
 const size = z.int().nonnegative()
 const clientDealProposal = z.tuple([
   z.tuple([z.unknown(), size, z.boolean(), bytes, bytes, z.string(), size, size, bytes, bytes, bytes]),
   bytes,
 ])
+
+/** Reads the proposal of a deal from the tables that a stopped network has left in a folder, and verifies it. */
+export async function keptProposal<T extends { readonly deals: DealTable }>(
+  schema: Schema<T>,
+  folder: string,
+  dealCid: string,
+): Promise<Proposal> {
+  const place = { file: join(folder, 'network.db'), database: await databaseOf(folder) }
+  const db = await openStore(schema, place, silentLog)
+  const record = await db.read.deals.findByCid(dealCid)
+  await db.close()
+  return verifyProposal(record?.proposal ?? new Uint8Array(), dealCid)
+}
 
 /**
  * Decodes the block of a proposal. Throws when it is not a proposal, does not have this CID, or is not signed by its
@@ -28,8 +48,8 @@ export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
     throw new Error(`This block is not the proposal ${dealCid}.`)
   const [members, signature] = clientDealProposal.parse(dagCbor.decode(block))
   const [piece, pieceSize, verifiedDeal, client, provider, label, startEpoch, endEpoch, ...amounts] = members
-  const signer = signature[0] === SECP256K1 ? signerOf(dagCbor.encode(members), signature.subarray(1)) : undefined
-  if (signer === undefined || Buffer.compare(signer, client) !== 0)
+  const signer = signerOf(dagCbor.encode(members), signature.subarray(1))
+  if (signature[0] !== SECP256K1 || Buffer.compare(signer, client) !== 0)
     throw new Error(`The proposal ${dealCid} is not signed by its client.`)
   const pieceCid = CID.asCID(piece)
   if (pieceCid === null) throw new Error(`The proposal ${dealCid} has no piece CID.`)
@@ -49,21 +69,14 @@ export function verifyProposal(block: Uint8Array, dealCid: string): Proposal {
   }
 }
 
-/** Decodes the result of `tokenBytes`. Throws RangeError when the bytes are not the canonical form of an amount. */
-export function tokenAmount(bytes: Uint8Array): bigint {
-  if (bytes.length === 0) return 0n
-  if (bytes.length === 1 || bytes[0] !== 0 || bytes[1] === 0) throw new RangeError('These bytes are not an amount.')
-  return BigInt(`0x${Buffer.from(bytes.subarray(1)).toString('hex')}`)
+/** Decodes the result of `tokenBytes`. */
+function tokenAmount(bytes: Uint8Array): bigint {
+  return bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 }
 
-/** Address bytes of the key that signed this message; undefined when the signature is invalid. */
-export function signerOf(message: Uint8Array, signature: Uint8Array): Uint8Array | undefined {
-  if (signature.length !== RS + 1) return undefined
-  try {
-    const recovered = Uint8Array.of(...signature.subarray(RS), ...signature.subarray(0, RS))
-    const compressed = secp256k1.recoverPublicKey(recovered, blake2b(message, { dkLen: 32 }), { prehash: false })
-    return addressOfKey(secp256k1.Point.fromBytes(compressed).toBytes(false))
-  } catch {
-    return undefined
-  }
+/** Address bytes of the key that signed this message. Throws when the signature is invalid. */
+export function signerOf(message: Uint8Array, signature: Uint8Array): Uint8Array {
+  const recovered = Uint8Array.of(...signature.subarray(RS), ...signature.subarray(0, RS))
+  const compressed = secp256k1.recoverPublicKey(recovered, blake2b(message, { dkLen: 32 }), { prehash: false })
+  return addressOfKey(secp256k1.Point.fromBytes(compressed).toBytes(false))
 }

@@ -45,8 +45,6 @@ export interface EmbeddedNetwork extends Network {
   readonly kind: 'embedded'
   readonly control: NetworkControl
   readonly offline: OfflineDeals
-  /** The signed proposal of a deal, the DAG-CBOR block with this CID. Rejects with NetworkError NoSuchDeal. */
-  proposal(dealCid: string): Promise<Uint8Array>
 }
 
 /** Shortest interval at which ended deals are dropped, ms. */
@@ -160,10 +158,6 @@ class FolderNetwork extends DealNetwork implements EmbeddedNetwork {
       if (found === undefined) await givenUp.add(reference, Date.now())
       return found && madeDeal(found)
     })
-  }
-
-  async proposal(dealCid: string): Promise<Uint8Array> {
-    return (await this.record(dealCid)).proposal
   }
 
   async *retrieve(dealCid: string, file: PackedFile, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
