@@ -1,9 +1,7 @@
 import { PutBucketVersioningCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { HeldLock } from '../../src/api/locks.js'
-import type { UploadRecord } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
-import { attemptsOf } from '../../src/state/uploads/uploads.js'
 import { until } from '../support/waiting.js'
 import { Bucket, start, startWithState, unavailable, withMember } from './complete-scene.js'
 
@@ -29,17 +27,6 @@ async function startAttempts(...given: Parameters<typeof startWithState>) {
     written: () => between.requests.filter(({ method }) => method === 'PUT').length,
   }
 }
-
-t.test('an attempt of a proxy of an older release counts beside those of newer ones', async (t) => {
-  const [one, other] = [
-    { request: 'one', before: null },
-    { request: 'other', before: 's' },
-  ]
-  const upload = { attempts: [one], attempted: other } as unknown as UploadRecord
-  t.same(attemptsOf(upload), [one, other])
-  t.same(attemptsOf({ attempted: other } as unknown as UploadRecord), [other])
-  t.same(attemptsOf({} as UploadRecord), [])
-})
 
 t.test(
   'a second Complete begins while the first is unknown, and writes nothing when that turns out done',

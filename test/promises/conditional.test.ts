@@ -37,7 +37,6 @@ async function races(t: Test, server: Dealgate, size: number): Promise<void> {
   }
   let etag = await race({ 'if-none-match': '*' }, 'create')
   etag = await race({ 'if-match': etag }, 'replace')
-  await race({ 'if-match': etag }, 'replace again')
   const deletes = await Promise.all(RACERS.map(() => send(server, { method: 'DELETE', target })))
   t.ok(deletes.every(({ status }) => status === 204))
   t.equal(
@@ -68,10 +67,10 @@ async function completing(t: Test, server: Dealgate): Promise<void> {
   for (const lost of [`${list[1]}`.replaceAll('Part>', 'part>'), `<Parts>${list[1]}</Parts>`])
     t.equal((await complete([`${list[0]}`, lost])).code, 'MalformedXML', lost)
   const told = ({ status, body }: Answer) => [status, body.toString().replace(/<RequestId>.*/, '')]
-  const answers = await Promise.all(RACERS.slice(0, 8).map(() => complete()))
-  t.equal(answers[0]?.status, 200)
-  for (const answer of answers) t.same(told(answer), told(answers[0] as Answer), 'at once')
-  t.same(told(await complete()), told(answers[0] as Answer), 'and later')
+  const [first, ...others] = await Promise.all(RACERS.slice(0, 8).map(() => complete()))
+  t.equal(first?.status, 200)
+  for (const answer of others) t.same(told(answer), told(first as Answer), 'at once')
+  t.same(told(await complete()), told(first as Answer), 'and later')
   t.equal((await complete(list.slice(1))).code, 'NoSuchUpload', 'other parts are another request')
   t.equal((await send(server, { method: 'DELETE', target: `${target}?uploadId=${id}` })).code, 'NoSuchUpload')
   t.same((await send(server, { method: 'GET', target })).body, Buffer.concat(parts))

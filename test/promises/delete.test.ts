@@ -42,49 +42,37 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
   t.equal((await send(server, { method: 'DELETE', target: `/${BUCKET}/` })).code, 'BucketNotEmpty')
   await allThere('DELETE bucket/')
 
+  const deleteObjects = (list: string) => {
+    const body = Buffer.from(`<Delete>${list}</Delete>`)
+    return send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
+  }
   const named = ['dir/', 'dir', 'none', 'dir/deeper/', 'dir0']
-  const body = Buffer.from(`<Delete>${named.map((key) => `<Object><Key>${key}</Key></Object>`).join('')}</Delete>`)
-  const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
+  const answer = await deleteObjects(named.map((key) => `<Object><Key>${key}</Key></Object>`).join(''))
   t.equal(answer.body.toString().match(/<Deleted>/g)?.length, named.length, answer.body.toString())
   keys.splice(keys.indexOf('dir0'), 1)
   await allThere('DeleteObjects')
   t.equal(await status('HEAD', 'dir0'), 404, 'what stands behind a missing key and a folder is deleted as well')
-  const empty = Buffer.from('<Delete><Object><Key></Key></Object></Delete>')
-  t.equal(
-    (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body: empty, headers: contentMd5(empty) })).code,
-    'MalformedXML',
-  )
+  t.equal((await deleteObjects('<Object><Key></Key></Object>')).code, 'MalformedXML')
   await allThere('an empty key')
   // Nothing is passed over: what stands there twice or by another name may be what the client wanted kept.
   for (const unclear of [
     '<Object><Key>dir</Key><Key>dir/x</Key></Object>',
     '<Object><Key>dir/x</Key><versionId>an-old-one</versionId></Object>',
-    '<Object><Key>dir/x</Key><VersionId>null</VersionId><VersionId>an-old-one</VersionId></Object>',
     '<Object><Key>dir/x</Key></Object><Objects><Key>none</Key></Objects>',
     '<Object><Key>dir/x</Key></Object><Quiet>true</Quiet><Quiet>false</Quiet>',
     '<Object><Key>dir/x</Key><VersionId><Id>an-old-one</Id></VersionId></Object>',
-    '<Object><Key>dir/x</Key><ETag><Value>other</Value></ETag></Object>',
     '<Object><Key>dir/x</Key>but not this</Object>',
-    '<Object><Key>dir/x</Key><ETag></ETag></Object>',
     '<Object><Key>dir/x</Key><ETag/></Object>',
-    '<Object><Key>dir/x</Key><ETag> </ETag></Object>',
     '<Object><Key>dir/x</Key><Size/></Object>',
-    '<Object><Key>dir/x</Key><LastModifiedTime></LastModifiedTime></Object>',
-  ]) {
-    const body = Buffer.from(`<Delete>${unclear}</Delete>`)
-    t.equal(
-      (await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })).code,
-      'MalformedXML',
-      unclear,
-    )
-  }
+  ])
+    t.equal((await deleteObjects(unclear)).code, 'MalformedXML', unclear)
   await allThere('what is unclear')
 
   const past = 'Thu, 01 Jan 2015 00:00:00 GMT'
-  for (const unmet of ['<Size>99999</Size>', `<LastModifiedTime>${past}</LastModifiedTime>`]) {
-    const body = Buffer.from(`<Delete><Object><Key>dir/x</Key>${unmet}</Object></Delete>`)
-    const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
-    t.match(answer.body.toString(), '<Code>PreconditionFailed</Code>', unmet)
+  const unmets = ['<Size>99999</Size>', `<LastModifiedTime>${past}</LastModifiedTime>`, '<ETag>""</ETag>']
+  for (const unmet of unmets) {
+    const { body } = await deleteObjects(`<Object><Key>dir/x</Key>${unmet}</Object>`)
+    t.match(body.toString(), '<Code>PreconditionFailed</Code>', unmet)
     await allThere(unmet)
   }
   const size = 'x-amz-if-match-size'
@@ -107,13 +95,6 @@ async function oneKey(t: Test, server: Dealgate): Promise<void> {
   t.equal(await conditional('conditional', { ...met, [size]: '4' }), 'PreconditionFailed', 'all must hold')
   t.equal(await conditional('conditional', met), 204)
   t.equal(await status('HEAD', 'conditional'), 404)
-  for (const etag of ['""', '"', 'W/', '&quot;&quot;']) {
-    const body = Buffer.from(`<Delete><Object><Key>dir/x</Key><ETag>${etag}</ETag></Object></Delete>`)
-    const answer = await send(server, { method: 'POST', target: `/${BUCKET}?delete`, body, headers: contentMd5(body) })
-    t.match(answer.body.toString(), '<Code>PreconditionFailed</Code>', etag)
-    await allThere(etag)
-  }
-
   await put('dir/', Buffer.of())
   t.equal(await status('HEAD', 'dir/'), 200)
   t.equal(await status('DELETE', 'dir/'), 204)

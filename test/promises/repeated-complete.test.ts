@@ -1,7 +1,7 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
+import { Between, type Passed } from '../support/gateway/between.js'
 import { startGateway } from '../support/gateway/embedded.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
@@ -59,13 +59,6 @@ for (const mode of modes)
     await put('refused', 'the later object')
     await refused()
     t.equal(await get('refused'), 'upload', 'what was refused is stored when it is repeated')
-
-    const conditional = await begin('conditional', { IfNoneMatch: '*' })
-    await put('conditional', 'an older object')
-    await t.rejects(conditional(), { name: 'PreconditionFailed' })
-    await remove('conditional')
-    await conditional()
-    t.equal(await get('conditional'), 'upload', 'a failed condition is no attempt')
 
     await restart({ limits: { keyWaitMs: 100 } })
     const busy = await begin('busy')
@@ -162,21 +155,19 @@ t.test('a Complete that the write of another program has overtaken is no attempt
 t.test('a Complete that was killed before its last bytes is no attempt', async (t) => {
   const services = await startGateway(t, 'full')
   const Key = 'killed'
-  const { url, accessKey, secretKey } = services
-  const slow = await stalling(t, url, `/upload/${Bucket}/${Key}`)
+  const slow = await Between.start(t, services)
+  const isStalled = ({ method, path }: Pick<Passed, 'method' | 'path'>) =>
+    method === 'PUT' && path.endsWith(`/upload/${Bucket}/${Key}`)
+  slow.leavesUnread = isStalled
   const data = temporaryFolder(t)
   const args = ['--gateway-timeout-seconds', '60']
-  const first = await startDealgate(t, {
-    data,
-    args,
-    gateway: { url: slow.url, accessKey, secretKey },
-  })
+  const first = await startDealgate(t, { data, args, gateway: slow })
   const s3 = client(t, first)
   await s3.send(new CreateBucketCommand({ Bucket }))
   const Body = Buffer.alloc(16 * 2 ** 20, 'upload')
   const complete = await beginUpload(s3, Key, {}, Body)
   const lost = complete().catch((error: Error) => error)
-  await until('the body is on its way', () => slow.stalled > 0)
+  await until('the body is on its way', () => slow.requests.some(isStalled))
   await first.kill9()
   t.ok((await lost) instanceof Error)
   const later = client(t, await startDealgate(t, { data, args, gateway: services }))
@@ -191,46 +182,4 @@ function client(t: Test, { endpoint, accessKey, secretKey }: Dealgate): S3Client
   const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials, maxAttempts: 1 })
   t.teardown(() => s3.destroy())
   return s3
-}
-
-interface Stalling {
-  readonly url: string
-  /** Connections that have begun a request to the path. */
-  readonly stalled: number
-}
-
-/** A relay that reads no more of a connection once it has begun a PUT to the path. */
-async function stalling(t: Test, target: string, path: string): Promise<Stalling> {
-  const { hostname, port } = new URL(target)
-  let stalled = 0
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    const onward = connect(Number(port), hostname)
-    for (const each of [socket, onward]) {
-      sockets.add(each)
-      each.on('error', () => {})
-      each.on('close', () => {
-        socket.destroy()
-        onward.destroy()
-      })
-    }
-    onward.pipe(socket)
-    socket.on('data', (chunk) => {
-      if (chunk.includes('PUT ') && chunk.includes(path)) {
-        stalled++
-        socket.pause()
-      } else onward.write(chunk)
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    get stalled() {
-      return stalled
-    },
-  }
 }

@@ -51,38 +51,15 @@ const sumOf = (algorithm: ChecksumAlgorithm, data: Buffer) => {
   return checksum.digest()
 }
 
-/** Sends an aws-chunked body that `build` makes. */
-async function sendChunked(
-  server: Dealgate,
-  target: string,
-  payloadHash: string,
-  decodedLength: number,
-  trailer: string | undefined,
-  build: (signed: ReturnType<typeof sign>) => Buffer,
-): Promise<Answer> {
-  const headers: Record<string, string> = {
-    'content-encoding': 'aws-chunked',
-    'x-amz-decoded-content-length': String(decodedLength),
-    ...(trailer ? { 'x-amz-trailer': trailer } : {}),
-  }
-  const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
-  const body = build(signed)
-  const request = open(server, 'PUT', target, { ...signed.headers, 'content-length': String(body.length) })
-  const answer = answerTo(request)
-  request.end(body)
-  return answer
-}
-
 /** Sends the head and some of the body, then lets go in the way `end` says; resolves to what came back. */
 async function sendPartly(
   server: Dealgate,
   target: string,
-  payloadHash: string,
   headers: Record<string, string>,
   part: Buffer,
   end: 'half-close' | 'reset',
 ): Promise<Pick<Answer, 'status' | 'code'> | undefined> {
-  const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
+  const signed = sign(server, { method: 'PUT', target, headers, payloadHash: UNSIGNED_PAYLOAD })
   const { text } = await exchange(server, (socket) => {
     socket.write(headText('PUT', target, signed.headers))
     socket.write(part, () => (end === 'half-close' ? socket.end() : socket.resetAndDestroy()))
@@ -97,16 +74,26 @@ const lying =
   (server, target, body) =>
     send(server, { method: 'PUT', target, body, ...lie(body) })
 
-/** An aws-chunked PUT; `more` is by how much the declared length is wrong. */
+/** An aws-chunked PUT of what `build` makes of the body. */
 const chunked =
   (
     payloadHash: string,
     trailer: string | undefined,
     build: (body: Buffer, signed: ReturnType<typeof sign>) => Buffer,
-    more = 0,
   ): Put =>
-  (server, target, body) =>
-    sendChunked(server, target, payloadHash, body.length + more, trailer, (signed) => build(body, signed))
+  async (server, target, body) => {
+    const headers: Record<string, string> = {
+      'content-encoding': 'aws-chunked',
+      'x-amz-decoded-content-length': String(body.length),
+      ...(trailer ? { 'x-amz-trailer': trailer } : {}),
+    }
+    const signed = sign(server, { method: 'PUT', target, headers, payloadHash })
+    const sent = build(body, signed)
+    const request = open(server, 'PUT', target, { ...signed.headers, 'content-length': String(sent.length) })
+    const answer = answerTo(request)
+    request.end(sent)
+    return answer
+  }
 
 const wrongMd5 = (body: Buffer) => ({ 'content-md5': Buffer.from(md5(flipped(body)), 'hex').toString('base64') })
 
@@ -122,11 +109,6 @@ const CRC32 = 'x-amz-checksum-crc32'
 const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
   ['a wrong payload hash', ['XAmzContentSHA256Mismatch'], lying(() => ({ payloadHash: sha256('other') }))],
   ['a wrong Content-MD5', ['BadDigest'], lying((body) => ({ headers: wrongMd5(body) }))],
-  [
-    'a wrong Content-MD5 of an unsigned payload',
-    ['BadDigest'],
-    lying((body) => ({ payloadHash: UNSIGNED_PAYLOAD, headers: wrongMd5(body) })),
-  ],
   ...algorithms.flatMap((algorithm): Bad[] => {
     const header = checksumHeader(algorithm)
     const wrong = (body: Buffer) => sumOf(algorithm, flipped(body))
@@ -136,13 +118,6 @@ const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
       [`a wrong ${algorithm} trailer`, ['BadDigest'], chunked(UNSIGNED_TRAILER, header, trailing)],
     ]
   }),
-  [
-    'a wrong trailer, rightly signed',
-    ['BadDigest'],
-    chunked(STREAMING_TRAILER, CRC32, (body, signed) =>
-      signedChunks(signed, body, { trailer: [`${CRC32}:${sumOf('CRC32', flipped(body))}`] }),
-    ),
-  ],
   [
     'a trailer with a wrong signature',
     ['SignatureDoesNotMatch'],
@@ -162,40 +137,22 @@ const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
     }),
   ],
   [
-    'a wrong chunk signature',
-    ['SignatureDoesNotMatch'],
-    chunked(STREAMING, undefined, (body, signed) => signedChunks({ ...signed, seed: sha256('') }, body)),
-  ],
-  [
     'a truncated chunk',
     ['IncompleteBody'],
     chunked(UNSIGNED_TRAILER, undefined, (body) => unsignedChunks(body).subarray(0, -100)),
   ],
-  ...[sha256, () => UNSIGNED_PAYLOAD].map((hash, i): Bad => {
-    const name = `${i === 0 ? 'a' : 'an unsigned'} body shorter than declared, then silence`
-    const put: Put = (server, target, body) =>
-      sendPartly(server, target, hash(body), { 'content-length': String(body.length + 1) }, body, 'half-close')
-    return [name, ['IncompleteBody'], put]
-  }),
+  [
+    'a body shorter than declared, then silence',
+    ['IncompleteBody'],
+    (server, target, body) =>
+      sendPartly(server, target, { 'content-length': String(body.length + 1) }, body, 'half-close'),
+  ],
   [
     'a client that dies in the middle of a body',
     [],
     (server, target, body) => {
       const headers = { 'content-length': String(body.length) }
-      return sendPartly(server, target, UNSIGNED_PAYLOAD, headers, body.subarray(0, -1), 'reset')
-    },
-  ],
-  [
-    'a client that dies in the middle of a chunk',
-    [],
-    (server, target, body) => {
-      const sent = unsignedChunks(body)
-      const headers = {
-        'content-encoding': 'aws-chunked',
-        'content-length': String(sent.length),
-        'x-amz-decoded-content-length': String(body.length),
-      }
-      return sendPartly(server, target, UNSIGNED_TRAILER, headers, sent.subarray(0, -3), 'reset')
+      return sendPartly(server, target, headers, body.subarray(0, -1), 'reset')
     },
   ],
   [
@@ -203,7 +160,7 @@ const badOnes = (algorithms: readonly ChecksumAlgorithm[]): readonly Bad[] => [
     [],
     (server, target, body) => {
       const sent = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')])
-      return sendPartly(server, target, UNSIGNED_PAYLOAD, { 'transfer-encoding': 'chunked' }, sent, 'reset')
+      return sendPartly(server, target, { 'transfer-encoding': 'chunked' }, sent, 'reset')
     },
   ],
 ]
