@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { contentMd5 } from '../support/content/content.js'
+import type { TextAnswer } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 import { startHanging } from './hanging.js'
 import { postgres, redis } from './servers.js'
 import { startSeveral } from './several-proxies.js'
 
-/**
- * How long the store may take, ms: times in the tests below are multiples of it, which a busy machine must not exceed
- * by itself.
- */
-const STATE_TIMEOUT_MS = 2000
-
 // What becomes of requests while the database of the state takes connections and commands and says nothing.
 
+/** How long the store may take, ms: times below are multiples of it, which a busy machine must not exceed by itself. */
+const STATE_TIMEOUT_MS = 2000
 for (const kind of [redis, postgres]) {
   t.test(kind.name, { skip: kind.skip }, async (t) => {
     const server = await kind.start()
@@ -35,28 +32,19 @@ for (const kind of [redis, postgres]) {
       () => proxy.send('GET', '/bucket', { query: { tagging: '' } }),
       () => proxy.send('POST', '/bucket', { query: { delete: '' }, headers: contentMd5(deletion), body: deletion }),
     ]
+    const unavailable = ({ status, body }: TextAnswer) =>
+      t.ok(status === 503 || body.includes('ServiceUnavailable'), body)
     const begun = performance.now()
-    const first = await Promise.all(ask.map((one) => one()))
+    for (const answer of await Promise.all(ask.map((one) => one()))) unavailable(answer)
     const took = performance.now() - begun
-    // Each makes several calls to the store; before, each call was waited for by itself, ten seconds.
+    // Each makes several calls to the store.
     t.ok(took < 8 * STATE_TIMEOUT_MS, `one deadline for all of a request: ${Math.round(took)} ms`)
-    for (const answer of first) t.ok(answer.status === 503 || answer.body.includes('ServiceUnavailable'), answer.body)
 
     const before = performance.now()
-    for (let round = 0; round < 3; round++) {
-      for (const one of ask) {
-        const answer = await one()
-        t.ok(answer.status === 503 || answer.body.includes('ServiceUnavailable'), answer.body)
-      }
-    }
-    const afterwards = performance.now() - before
-    t.ok(
-      afterwards < 8 * STATE_TIMEOUT_MS,
-      `18 requests one after the other are refused at once: ${Math.round(afterwards)} ms`,
-    )
-    const ready = await fetch(`${proxy.endpoint}/-/ready`)
-    t.equal(ready.status, 503)
-    await ready.text()
+    for (let round = 0; round < 3; round++) for (const one of ask) unavailable(await one())
+    const later = performance.now() - before
+    t.ok(later < 8 * STATE_TIMEOUT_MS, `18 requests, one after the other, are refused at once: ${Math.round(later)} ms`)
+    t.equal((await fetch(`${proxy.endpoint}/-/ready`)).status, 503)
     t.ok(
       proxy.lines.some(({ msg, level }) => level >= 50 && msg.includes('state store does not answer')),
       'the log says so',

@@ -130,3 +130,15 @@ export function lostLocks(state: State): State {
   }
   return { ...state, shared: state.shared, locks: open }
 }
+
+/** Begins an upload to this key of the bucket `shared`. Resolves to its id. */
+export async function begin(proxy: Pick<OneOfSeveral, 'send'>, key: string): Promise<string> {
+  const begun = await proxy.send('POST', `/shared/${key}`, { query: { uploads: '' } })
+  return /<UploadId>(.*?)<\/UploadId>/.exec(begun.body)?.[1] ?? ''
+}
+
+/** The document that completes an upload of these parts. */
+export function listOf(etags: readonly string[]): string {
+  const parts = etags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`)
+  return `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
+}

@@ -5,21 +5,11 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { until } from '../support/waiting.js'
 import { postgres, redis, type StateServerKind } from './servers.js'
-import { type OneOfSeveral, type Several, startSeveral } from './several-proxies.js'
+import { begin, listOf, type OneOfSeveral, type Several, startSeveral } from './several-proxies.js'
 
 // Multipart uploads of which each request comes to another proxy, because all of them reach the parts.
 
 const HOUR_MS = 3_600_000
-
-function listOf(etags: readonly string[]): string {
-  const parts = etags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`)
-  return `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`
-}
-
-async function begin(proxy: Pick<OneOfSeveral, 'send'>, key: string): Promise<string> {
-  const begun = await proxy.send('POST', `/shared/${key}`, { query: { uploads: '' } })
-  return /<UploadId>(.*?)<\/UploadId>/.exec(begun.body)?.[1] ?? ''
-}
 
 async function put(
   proxy: Pick<OneOfSeveral, 'send'>,
