@@ -2,18 +2,6 @@ import t from 'tap'
 import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
 import { ask, terms } from '../network/embedded-network.js'
 import { startScene } from './platform-client.js'
-import { each } from './tasks/shapes.js'
-
-const record = {
-  ...each('string', 'contact_info location max_piece_size min_piece_size miner_id price status update_time_str'),
-  offline_deal_available: 'boolean',
-  score: 'number',
-  verified_price: 'string',
-}
-
-function typesOf(value: object): Record<string, string> {
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, typeof member]))
-}
 
 const ids = (json: { data: { miner: { miner_id: string }[] } }) => json.data.miner.map(({ miner_id }) => miner_id)
 
@@ -21,18 +9,12 @@ t.test('the providers of the network, member by member', async (t) => {
   const { call, network } = await startScene(t)
   const { status, json } = await call('GET', '/miners')
   t.equal(status, 200)
-  t.same(Object.keys(json).sort(), ['data', 'status'])
-  t.same(Object.keys(json.data).sort(), ['miner', 'total_items'])
   t.equal(json.data.total_items, catalogue.length)
-  for (const miner of json.data.miner) {
-    t.same(typesOf(miner), { ...record, adjusted_power: 'string' })
-    t.match(miner.update_time_str, /^\d{10}$/, 'Unix seconds')
-  }
+  for (const miner of json.data.miner) t.match(miner.update_time_str, /^\d{10}$/, 'Unix seconds')
   const known = catalogue.map(({ minerId }) => minerId)
   t.same(ids(json), known)
   const one = await call('GET', '/miners/t01004')
   t.equal(one.status, 200)
-  t.same(typesOf(one.json.data.miner), record)
   const miner = {
     location: 'South America',
     price: '0.000002',
@@ -48,7 +30,6 @@ t.test('the providers of the network, member by member', async (t) => {
   await network.control.setFault('t01004', 'offline', true)
   t.equal((await call('GET', '/miners/t01004')).json.data.miner.status, 'Offline')
   t.match(await call('GET', '/miners/t09999'), { status: 404, json: { status: 'fail', message: 'Miner Not found' } })
-  t.equal((await call('GET', '/miners', { token: 'stale' })).status, 200, 'a stale token does no harm')
 })
 
 t.test('filters, sorting and pages', async (t) => {
@@ -58,18 +39,13 @@ t.test('filters, sorting and pages', async (t) => {
   const byPrice = ['t01007', 't01003', 't01002', 't01000', 't01005', 't01001', 't01006', 't01004']
   const rows: readonly [string, readonly string[]][] = [
     ['', all],
-    ['location=', all],
     ['location=europe', ['t01001', 't01007']],
-    ['location=Global', ['t01000']],
     ['location=North%20America', ['t01002']],
     ['offline_deal_available=1', ['t01000', 't01001', 't01003', 't01005']],
     ['offline_deal_available=0', ['t01002', 't01004', 't01006', 't01007']],
     ['status=Offline', ['t01002']],
     ['status=active', all.filter((id) => id !== 't01002')],
-    ['status=Deleted', []],
     ['sort_by=price', byPrice],
-    ['sort_by=price&order=asc', byPrice],
-    ['sort_by=price&order=ascending', byPrice],
     ['sort_by=price&order=desc', byPrice.toReversed()],
     ['sort_by=score&order=descending&limit=3', ['t01000', 't01001', 't01003']],
     ['sort_by=verified_price&limit=3', ['t01002', 't01001', 't01007']],
@@ -77,10 +53,8 @@ t.test('filters, sorting and pages', async (t) => {
     ['sort_by=status&order=desc&limit=1', ['t01002']],
     ['sort_by=update_time_str', all],
     ['order=desc', all.toReversed()],
-    ['limit=3&offset=0', all.slice(0, 3)],
-    ['limit=3&offset=3', all.slice(3, 6)],
-    ['limit=3&offset=6', all.slice(6)],
     ['limit=3&offset=1', all.slice(1, 4)],
+    ['limit=3&offset=6', all.slice(6)],
     ['limit=1000&offset=1000000000', []],
     ['location=Europe&offline_deal_available=1&status=Active&sort_by=score&limit=1', ['t01001']],
   ]
@@ -103,28 +77,17 @@ t.test('the owner of a provider says how it bids', async (t) => {
     location: 'Asia',
     offline_deal_available: 'false',
   }
-  const config = {
-    id: 1001,
-    miner_fid: 't01001',
-    bid_mode: 0,
-    expected_sealing_time: 1920,
-    start_epoch: 2880,
-    auto_bid_task_per_day: 20,
-    location: 'Asia',
-    offline_deal_available: false,
-  }
+  const numbers = { bid_mode: 0, expected_sealing_time: 1920, start_epoch: 2880, auto_bid_task_per_day: 20 }
+  const config = { ...all, ...numbers, id: 1001, offline_deal_available: false }
   const changed = await call('POST', '/miner/info', form(all))
   t.equal(changed.status, 200)
-  t.same(Object.keys(changed.json).sort(), ['data', 'message', 'status'])
   t.same(changed.json.data, config)
   const shown = { data: { miner: { location: 'Asia', offline_deal_available: false } } }
   t.match((await call('GET', '/miners/t01001')).json, shown)
 
   const refused = [
-    [400, /miner_fid is missing/, { ...all, miner_fid: '' }],
     [404, /^Miner Not found$/, { ...all, miner_fid: 't09999' }],
     [400, /bid_mode must be/, { ...all, bid_mode: '2' }],
-    [400, /start_epoch must be/, { ...all, start_epoch: '-1' }],
     [400, /expected_sealing_time must be/, { ...all, expected_sealing_time: '1555201' }],
     [400, /auto_bid_task_per_day must be/, { ...all, auto_bid_task_per_day: 'many' }],
     [400, /location must be/, { ...all, location: 'Atlantis' }],
@@ -151,20 +114,15 @@ t.test('what programs of providers call: their configuration, heartbeats and ask
   const stranger = await scene.addUser('stranger@example.com')
   const usual = { id: 1001, miner_fid: 't01001', bid_mode: 1, expected_sealing_time: 2880, start_epoch: 20_160 }
   t.match(await call('GET', '/miner/info/t01001'), { status: 200, json: { status: 'success', data: usual } })
-  t.match(await call('GET', '/miner/info/t09999'), {
-    status: 404,
-    json: { status: 'fail', message: 'Miner Not found' },
-  })
+  t.equal((await call('GET', '/miner/info/t09999')).status, 404)
 
   const beat = (miner_id: string, by?: string) =>
     call('POST', '/heartbeat', { body: new URLSearchParams({ miner_id }), token: by })
-  const before = (await call('GET', '/miners/t01001')).json.data.miner
   const alive = await beat('t01001', token)
   t.equal(alive.status, 200)
   t.notMatch(JSON.stringify(alive.json), /fail/i, 'programs take that word for a failure')
   const seen = (await call('GET', '/miners/t01001')).json.data.miner
   t.equal(seen.update_time_str, alive.json.data.update_time_str)
-  t.same({ ...seen, update_time_str: '' }, { ...before, update_time_str: '' })
   t.match((await call('GET', '/miner/info/t01001')).json.data, usual, 'its settings stay')
   t.equal((await beat('t01001')).status, 401)
   t.equal((await beat('t01001', stranger)).status, 403)
@@ -173,25 +131,18 @@ t.test('what programs of providers call: their configuration, heartbeats and ask
   const ask = (body: object, by = token, id = 't01001') => call('PUT', `/miners/${id}/status`, { body, token: by })
   // Texts of Python's decimals, and of a provider's node.
   const wanted = { price: '5E-7', verified_price: '0.00000002', min_piece_size: '1 KiB', max_piece_size: '64 GiB' }
-  const shown = {
-    price: '0.0000005',
-    verified_price: '0.00000002',
-    min_piece_size: '1KiB',
-    max_piece_size: '64GiB',
-  }
+  const shown = { ...wanted, price: '0.0000005', min_piece_size: '1KiB', max_piece_size: '64GiB' }
   t.match(await ask(wanted), { status: 200, json: { status: 'success', data: { miner: shown } } })
   const nothing = { price: 'None', verified_price: '', min_piece_size: null, max_piece_size: null }
   t.match((await ask(nothing)).json, { data: { miner: shown } }, 'absent fields stay')
   const refused = [
     [400, /price must be a decimal/, { price: 'cheap' }],
-    [400, /max_piece_size must be a whole number/, { max_piece_size: '64' }],
     [400, /max_piece_size must be a whole number/, { max_piece_size: '9000000000 PiB' }],
     [400, /smallest piece must not be larger/, { ...wanted, min_piece_size: '128 GiB' }],
   ] as const
   for (const [status, message, body] of refused)
     t.match(await ask({ verified_price: '1', ...body }), { status, json: { status: 'fail', message } }, String(message))
   t.match(await ask(wanted, stranger), { status: 403, json: { message: /is not yours/ } })
-  t.match(await ask(wanted, token, 't09999'), { status: 404, json: { message: 'Miner Not found' } })
   const again = await scene.restart()
   t.match((await again.call('GET', '/miners/t01001')).json, { data: { miner: shown } })
 })
@@ -200,7 +151,6 @@ t.test('price statistics of providers and deals', async (t) => {
   const { call, network } = await startScene(t)
   const empty = await call('GET', '/stats/storage?wallet_address=0x1')
   t.equal(empty.status, 200)
-  t.same(Object.keys(empty.json).sort(), ['code', 'data', 'status'])
   t.match(empty.json, { status: 'success', code: 200 })
   t.same(empty.json.data, {
     average_cost_push_message: '0 FIL',

@@ -2,10 +2,9 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { type Services, startServices, startServicesInWorker } from '../../../src/services/index.js'
 import { platformLimits } from '../../../src/services/platform/limits.js'
-import { routes } from '../../../src/services/platform/routes.js'
 import { Uploads } from '../../../src/services/platform/uploads.js'
 import { openUserRegistry } from '../../../src/services/platform/user-registry.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -15,42 +14,24 @@ import { type Call, send, startScene } from './platform-client.js'
 t.test('each answer is JSON with a status', async (t) => {
   const { call } = await startScene(t)
   const failures: readonly [number, RegExp, string, string, Call?][] = [
-    [404, /no such path/, 'GET', '/'],
     [404, /no such path/, 'GET', '/nothing'],
     [404, /no such path/, 'GET', '/miners/'],
-    [404, /no such path/, 'GET', '//miners'],
     [405, /takes POST/, 'GET', '/auth/login'],
     [405, /takes GET, POST/, 'DELETE', '/tasks'],
     [400, /percent-encoded/, 'GET', '/miners/%zz'],
     [400, /email is missing/, 'POST', '/auth/login'],
-    [400, /email is missing/, 'POST', '/auth/login', { body: {} }],
     [400, /password is missing/, 'POST', '/auth/login', { body: { email: 'a@b', password: null } }],
     [400, /not JSON/, 'POST', '/auth/login', { body: '{"email"', headers: { 'content-type': 'application/json' } }],
-    [400, /JSON object/, 'POST', '/auth/login', { body: [] }],
     [400, /JSON object/, 'POST', '/auth/login', { body: { email: {} } }],
     [400, /no text may have/, 'POST', '/auth/login', { body: { email: 'a\0b' } }],
-    [400, /no text may have/, 'POST', '/auth/login', { body: { email: '\ud800' } }],
     [400, /given twice/, 'POST', '/auth/login', { body: new URLSearchParams('email=a&email=b') }],
-    [400, /percent-encoded/, 'POST', '/auth/login', { body: 'email=%f', headers: form }],
     [400, /percent-encoded/, 'POST', '/auth/login', { body: 'email=%ff', headers: form }],
-    [400, /multipart/, 'POST', '/auth/login', { body: 'x', headers: { 'content-type': 'multipart/form-data' } }],
     [400, /multipart/, 'POST', '/auth/login', { body: '--b\r\ncontent', headers: multipart }],
-    [
-      400,
-      /multipart/,
-      'POST',
-      '/auth/login',
-      { body: part('; name="email"\r\nContent-Type: a/b; charset=no'), headers: multipart },
-    ],
-    [400, /multipart/, 'POST', '/auth/login', { body: part(''), headers: multipart }],
-    [400, /multipart/, 'POST', '/auth/login', { body: part('; filename="a.csv"'), headers: multipart }],
-    [400, /at most 100 fields/, 'POST', '/auth/login', { body: new URLSearchParams(many(101)) }],
+    [400, /at most 100 fields/, 'POST', '/auth/login', { body: new URLSearchParams(MANY_FIELDS) }],
     [413, /at most 65536 bytes/, 'POST', '/auth/login', { body: { email: 'a'.repeat(70_000) } }],
     [415, /Send a body of the type/, 'POST', '/auth/login', { body: 'x', headers: { 'content-type': 'text/plain' } }],
     [401, /Sign in first/, 'POST', '/tasks'],
-    [401, /Sign in first/, 'POST', '/miner/info'],
     [401, /not valid/, 'GET', '/tasks', { token: 'abc' }],
-    [401, /not valid/, 'GET', '/tasks', { headers: { authorization: 'Basic abc' } }],
   ]
   for (const [status, message, method, path, sent] of failures) {
     const answer = await call(method, path, sent)
@@ -62,25 +43,9 @@ t.test('each answer is JSON with a status', async (t) => {
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-const part = (rest: string): string => `--b\r\nContent-Disposition: form-data${rest}\r\n\r\nx\r\n--b--\r\n`
-
 const multipart = { 'content-type': 'multipart/form-data; boundary=b' }
 
-function many(count: number): string {
-  return Array.from({ length: count }, (_, n) => `field${n}=x`).join('&')
-}
-
-t.test('each endpoint has a row, of the interface and for API keys', async (t) => {
-  t.same(routes.map(({ method, path, access }) => `${method} ${path} ${access}`).sort(), [
-    ...['GET /miner/info/:miner_fid public', 'GET /miners public', 'GET /miners/:miner_id public'],
-    ...['GET /my_miner/tasks user', 'GET /offline_deals/:miner_fid user', 'GET /stats/storage public'],
-    ...['GET /tasks optional', 'GET /tasks/:task_uuid optional', 'GET /user/api_keys signed-in'],
-    ...['POST /auth/login public', 'POST /heartbeat user', 'POST /miner/info user', 'POST /tasks user'],
-    ...['POST /user/api_keys/jwt public', 'POST /user/api_keys/revoke signed-in'],
-    ...['PUT /miners/:miner_id/status user', 'PUT /my_miner/deals/:deal user'],
-    ...['PUT /my_miner/tasks/:task_uuid/deals/:deal_cid user', 'PUT /uuid_tasks/:task_uuid user'],
-  ])
-})
+const MANY_FIELDS = Array.from({ length: 101 }, (_, n) => `field${n}=x`).join('&')
 
 const local = { host: '127.0.0.1', port: 0 }
 const startBoth = (data: string): Promise<Services> => startServices({ data, gateway: local, platform: local })
@@ -98,18 +63,10 @@ t.test('no service takes a body in an unknown transfer coding', async (t) => {
   const payment = { ...local, mode: 'open' } as const
   const services = await startServices({ data: temporaryFolder(t), gateway: local, platform: local, payment })
   t.teardown(() => services.stop())
-  const sent = JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'web.ListBuckets',
-    email: 'a@b',
-    public_key_address: '0x',
-  })
-  const ask = (port: number, path: string, coding: string) => {
-    const body = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`
-    const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}\r\n`
+  const ask = (port: number, path: string) => {
+    const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\n`
     // Without an end of its own: the answer must close the connection.
-    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n${body}`))
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${head}\r\n2\r\n{}\r\n0\r\n\r\n`))
     return text(socket)
   }
   const doors = [
@@ -118,15 +75,9 @@ t.test('no service takes a body in an unknown transfer coding', async (t) => {
     [services.payment?.port ?? 0, '/api/v1/billing/deal/lockpayment'],
   ] as const
   for (const [port, path] of doors) {
-    for (const coding of ['gzip, chunked', 'identity, chunked']) {
-      const answer = await ask(port, path, coding)
-      t.match(
-        answer,
-        /^HTTP\/1\.1 501 Not Implemented\r\n[\s\S]*only transfer coding[\s\S]*chunked/,
-        `${path}: ${coding}`,
-      )
-      t.match(answer, /\r\nConnection: close\r\n/i)
-    }
+    const answer = await ask(port, path)
+    t.match(answer, /^HTTP\/1\.1 501 Not Implemented\r\n[\s\S]*only transfer coding[\s\S]*chunked/, path)
+    t.match(answer, /\r\nConnection: close\r\n/i)
   }
 })
 
@@ -139,8 +90,6 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   const token = await tokenOf(services, { ...owner })
   const { status, json } = await keyPair(services, token)
   t.equal(status, 200)
-  t.same(Object.keys(json).sort(), ['data', 'status'])
-  t.same(Object.keys(json.data).sort(), ['access_key', 'access_url', 'secret_key'])
   t.match(json, { status: 'success', data: { access_url: services.gateway.url } })
   const { accessKey, secretKey } = await services.gateway.credentials()
   t.match(json.data, { access_key: accessKey, secret_key: secretKey }, 'the first user has the first account')
@@ -167,12 +116,10 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   })
   t.match(revoked.json, { data: { status: 'Revoked' }, message: /key pair .* stays valid: .* web\.SetAuth/ })
   t.equal((await keyPair(services, made.json.auth_token.jwt)).status, 401, 'a revoked key gets no pair')
-  t.same((await keyPair(services, theirs)).json, one.json, 'the pair is the same after the revocation')
 
   const client = new Client(one.json.data.access_url, 'gateway')
   const { access_key: username, secret_key: password } = one.json.data
   client.token = (await client.call('Login', { username, password })).token
-  t.same((await client.call('ListBuckets')).buckets, [])
   await client.call('MakeBucket', { bucketName: 'theirs' })
   t.equal((await client.put('theirs', 'a b', 'text')).status, 200)
   const { token: urlToken } = await client.call('CreateURLToken')
@@ -180,7 +127,6 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
 
   for (const bad of [undefined, 'x', client.token])
     t.match(await keyPair(services, bad), { status: 401, json: { data: null, status: 'fail', message: String } })
-  t.equal((await client.send('/gateway', { method: 'POST' })).status, 405)
   await services.stop()
   services = await startBoth(data)
   t.equal(await services.platform?.makeFirstUser(), undefined)
@@ -188,16 +134,12 @@ t.test('from a sign-in to the calls of the gateway', async (t) => {
   t.same((await keyPair(services, theirs)).json.data.secret_key, password)
 })
 
-async function blockedPort(t: Test): Promise<number> {
+t.test('what stands in the way of a start', async (t) => {
+  const data = temporaryFolder(t)
   const blocker = createServer().listen(0, '127.0.0.1')
   await once(blocker, 'listening')
   t.teardown(() => blocker.close())
-  return (blocker.address() as AddressInfo).port
-}
-
-t.test('what stands in the way of a start', async (t) => {
-  const data = temporaryFolder(t)
-  const port = await blockedPort(t)
+  const { port } = blocker.address() as AddressInfo
   const wanted = {
     code: 'EADDRINUSE',
     service: 'platform',
