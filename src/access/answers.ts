@@ -1,4 +1,4 @@
-import type { Owned, RequestedAction } from '../api/access.js'
+import type { BucketOwner, RequestedAction } from '../api/access.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
@@ -236,7 +236,7 @@ export class Answers {
 }
 
 /** The account of the caller, as the owner of what it makes. */
-export function ownAccount(caller: Caller | undefined): Owned {
+export function ownAccount(caller: Caller | undefined): BucketOwner {
   const owner = caller ? canonicalId(caller.identity) : OWN_ID
   return { owner, by: caller?.identity.account ? caller.identity.accessKeyId : '' }
 }

@@ -1,4 +1,4 @@
-import type { ActionResource, Authorizer, Needs, Owned, RequestedAction, Tag } from '../api/access.js'
+import type { ActionResource, Authorizer, BucketOwner, NeededRight, RequestedAction, Tag } from '../api/access.js'
 import type { Context } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
@@ -145,7 +145,7 @@ async function requireNeeds(operation: AnyOperation, head: RequestHead, context:
 }
 
 /** What an operation declares, or else what the gateway of a caller with rights asks of it: any right for a listing. */
-function neededRight({ needs, access, call, on }: AnyOperation): Needs | undefined {
+function neededRight({ needs, access, call, on }: AnyOperation): NeededRight | undefined {
   if (needs !== undefined || call || access === 'public') return needs
   if (on.resource === 'bucket') return { some: 'any' }
   return { key: on.method === 'GET' || on.method === 'HEAD' ? 'read' : 'write' }
@@ -162,7 +162,7 @@ async function mayOpen({ action }: AnyOperation, bucket: string, { authorizer }:
  * been received.
  */
 async function requirePublic(
-  needs: Needs,
+  needs: NeededRight,
   bucket: string,
   key: string | undefined,
   { own }: Pick<Context, 'own'>,
@@ -271,7 +271,7 @@ export class RequestAuthorizer implements Authorizer {
     return policy !== undefined && canOpen(policy.parsed, action)
   }
 
-  async ownerOf(bucket: string): Promise<Owned> {
+  async ownerOf(bucket: string): Promise<BucketOwner> {
     if (!this.#grants.asOwner(bucket)) return ownAccount(this.#request.caller)
     const documents = await this.documents(bucket)
     if (!documents) throw new S3Error('AccessDenied')
@@ -352,7 +352,7 @@ export class RequestAuthorizer implements Authorizer {
     return (await this.#answers().to(listing, documents)).decision.outcome === 'allow'
   }
 
-  async #asOwnerOf({ owner, by }: Owned): Promise<Gateway> {
+  async #asOwnerOf({ owner, by }: BucketOwner): Promise<Gateway> {
     const gateway = await this.#deps.ownerGateway({ owner, by })
     if (gateway) return gateway
     this.#reason = 'the server has no key pair of the account that owns the bucket'

@@ -1,4 +1,4 @@
-import type { More, Tag } from '../api/access.js'
+import type { Facts, Tag } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import { canonicalId } from '../auth/credentials.js'
@@ -15,7 +15,7 @@ const COPY_SOURCE = 's3:x-amz-copy-source'
 const QUERY: readonly string[] = ['prefix', 'delimiter', 'max-keys']
 
 /** The values of a request for conditions. A job has no head. */
-export function conditionsOf(head: RequestHead | undefined, caller: Caller | undefined, more: More = {}): Conditions {
+export function conditionsOf(head: RequestHead | undefined, caller: Caller | undefined, more: Facts = {}): Conditions {
   const headers = more.headers ?? head?.headers ?? {}
   const facts: Readonly<Record<string, () => string | undefined>> = {
     'aws:currenttime': () => new Date(more.now ?? Date.now()).toISOString(),

@@ -1,4 +1,4 @@
-import type { Acl, BucketDocuments, Owned, Ownership } from '../api/access.js'
+import type { Acl, BucketDocuments, BucketOwner, Ownership } from '../api/access.js'
 import type { PolicyEntry } from '../api/gateway.js'
 import type { Identity, Session } from '../api/identity.js'
 import type { BucketSettings } from '../api/settings.js'
@@ -11,18 +11,18 @@ import { S3Error } from '../common/errors/s3-error.js'
 import { type Policy, parsePolicy } from './policy.js'
 
 /** A bucket policy. */
-interface PolicyRecord extends Partial<Owned> {
+interface PolicyRecord extends Partial<BucketOwner> {
   /** As it was put. */
   readonly document: string
   /** The rules that were set on the gateway, because they say exactly the same; empty where none do. */
   readonly entries: readonly PolicyEntry[]
 }
 
-interface AclRecord extends Owned {
+interface AclRecord extends BucketOwner {
   readonly acl: Acl
 }
 
-interface OwnershipRecord extends Owned {
+interface OwnershipRecord extends BucketOwner {
   readonly ownership: Ownership
   /** The controls were deleted: S3 then shows none, and objects belong to their writers. */
   readonly removed?: true
@@ -55,7 +55,7 @@ export async function readDocuments(
   const policy = await settings.get(bucket, 'policy')
   const acl = await settings.get(bucket, 'acl')
   const ownership = await settings.get(bucket, 'objectOwnership')
-  const owned = policy?.owner !== undefined ? (policy as PolicyRecord & Owned) : (acl ?? ownership)
+  const owned = policy?.owner !== undefined ? (policy as PolicyRecord & BucketOwner) : (acl ?? ownership)
   if (!owned) return undefined
   const { owner, by } = owned
   // Documents of another owner are left from an earlier bucket of this name.

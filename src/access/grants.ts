@@ -1,4 +1,4 @@
-import type { Access, Owned, RequireOwner } from '../api/access.js'
+import type { Access, BucketOwner, RequireOwner } from '../api/access.js'
 import type { Gateway, GatewayObject, ListQuery } from '../api/gateway.js'
 import type { Credentials } from '../api/identity.js'
 import type { VersionRef } from '../api/versions.js'
@@ -333,7 +333,7 @@ export function grantedChecks(base: Checks, grants: Grants, signed: boolean): Ch
 }
 
 /** Returns the gateway as the account that owns a bucket sees it; undefined if the server has no key pair of it. */
-export type OwnerGateway = (owned: Owned) => Promise<Gateway | undefined>
+export type OwnerGateway = (owned: BucketOwner) => Promise<Gateway | undefined>
 
 /**
  * Finds accounts by their key pairs. A key pair that was removed, or acts as another account now, no longer counts: the

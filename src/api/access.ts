@@ -24,7 +24,7 @@ export type ObjectAcl = Acl
 export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter'
 
 /** The account that owned the bucket when a document was stored; the server had just asked the gateway. */
-export interface Owned {
+export interface BucketOwner {
   /** Canonical id. */
   readonly owner: string
   /** Access key id of a key pair of that account: by it the server finds the account again. '' for the server's own. */
@@ -32,7 +32,7 @@ export interface Owned {
 }
 
 /** The documents of one bucket. */
-export interface BucketDocuments extends Owned {
+export interface BucketDocuments extends BucketOwner {
   /** Absent without a policy. */
   readonly policy?: {
     readonly text: string
@@ -44,7 +44,7 @@ export interface BucketDocuments extends Owned {
 }
 
 /** What a request says besides its head. */
-export interface More {
+export interface Facts {
   /** Canonical id of the owner of the bucket. */
   readonly owner?: string
   /** Tags of the object as it is stored. */
@@ -70,7 +70,7 @@ export interface RequestedAction {
   readonly key?: string | undefined
   /** The prefix of a listing. */
   readonly prefix?: string | undefined
-  readonly more?: Pick<More, 'requested' | 'headers' | 'listed' | 'ofNew' | 'versionId'> | undefined
+  readonly more?: Pick<Facts, 'requested' | 'headers' | 'listed' | 'ofNew' | 'versionId'> | undefined
 }
 
 /** What an action is asked on; empty for no bucket. */
@@ -110,7 +110,7 @@ export interface Authorizer {
   /** True if the policy of the bucket can allow everybody the action on some key. No ACL allows everybody a write. */
   canOpen(bucket: string, action: string): Promise<boolean>
   /** The owner to record with a document of the bucket: to be called after the owner was checked. */
-  ownerOf(bucket: string): Promise<Owned>
+  ownerOf(bucket: string): Promise<BucketOwner>
   /** The documents of the bucket; undefined for none. */
   documents(bucket: string): Promise<BucketDocuments | undefined>
   /** Reason of the last decision, for the log; undefined if there was none. */
@@ -123,7 +123,7 @@ export type Access = 'read' | 'write'
  * The right that an operation needs. It is checked by the head of the request before the body can be read, so that for
  * a refused caller nothing is read, stored or parsed, and no `100 Continue` is sent.
  */
-export type Needs =
+export type NeededRight =
   /** A right to the key. */
   | { readonly key: Access }
   /** Each of these rights to every key of the bucket. */

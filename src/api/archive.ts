@@ -23,7 +23,7 @@ export interface Presence {
 }
 
 /** The properties of an object, also of a listed one, that determine its presence. */
-export interface Placed {
+export interface PresenceFacts {
   readonly archive?: Archive
   /** See ObjectRecord.label. */
   readonly label?: string
@@ -98,7 +98,7 @@ export interface RestoreOutcome {
 /** Archive classes as operations and plugins use them: where the bytes of an object are, and how they come back. */
 export interface ArchiveAccess {
   /** Where the bytes of an object or of an entry of a listing are, as S3 reports it. */
-  presence(object: Placed): Presence
+  presence(object: PresenceFacts): Presence
   /**
    * RestoreObject: the plugin of the object's storage class brings the bytes back. Resolves with status 200 when they
    * are here, now or until a new date, and with 202 when their restore has started; hooks are then notified.

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Needs } from './access.js'
+import type { NeededRight } from './access.js'
 import type { Context, ExpansionSubject } from './context.js'
 import type { Method, Reply, Resource, S3Request } from './request.js'
 
@@ -66,7 +66,7 @@ export interface Operation<R extends Resource = Resource> {
    * The right that the caller needs, checked before the body can be read. Mandatory for a PUT or POST on a bucket or an
    * object that is not made by `defineCall`.
    */
-  readonly needs?: Needs
+  readonly needs?: NeededRight
   /**
    * Only for operations of the server itself: the operation changes multipart uploads. These belong to the key pair
    * that began them, not to the owner of the bucket.
@@ -186,7 +186,7 @@ export interface CallDeclaration<
   /** The actions that policies decide about; default `<plugin>:<name>`. Requires `ownRules`. */
   readonly action?: RowAction
   /** The right in the bucket that the caller needs, checked before the body is read. Requires `ownRules`. */
-  readonly needs?: Needs
+  readonly needs?: NeededRight
   /**
    * The answer is a JSON document in a format of its own, such as OpenAPI. It has no XML form, and `format=xml` is
    * InvalidArgument.

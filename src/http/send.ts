@@ -13,7 +13,7 @@ const DRAIN_BYTES = 32 * 1024 * 1024
 const DRAIN_MS = 5_000
 
 /** The outcome of sending a reply. */
-export interface Sent {
+export interface SentReply {
   /** Bytes of the body that were passed to the connection. */
   readonly bytes: number
   /** An error after the operation had returned its reply. */
@@ -32,7 +32,7 @@ export async function send(
   reply: Reply,
   id: string,
   place: () => ErrorContext,
-): Promise<Sent> {
+): Promise<SentReply> {
   const { body } = reply
   const headers = withIds(id, reply.headers)
   if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
@@ -124,7 +124,7 @@ async function sendLate(
   headers: WireHeaders,
   body: LateBody,
   place: () => ErrorContext,
-): Promise<Sent> {
+): Promise<SentReply> {
   let started = false
   const keepAlive = setInterval(() => {
     if (!started) {

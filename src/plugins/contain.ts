@@ -20,13 +20,13 @@ import { withinDeadline } from '../common/time.js'
 import { PausableDeadline, toPluginError } from './deadlines.js'
 
 /** How long a handler may run without answering, and a hook. They are read at each call: a reload can change them. */
-type Patience = Pick<Limits, 'pluginDeadlineMs' | 'hookDeadlineMs'>
+type Deadlines = Pick<Limits, 'pluginDeadlineMs' | 'hookDeadlineMs'>
 
 /**
  * Contains the handlers of a plugin: one that throws, never ends or returns an invalid reply causes an InternalError
  * for that request, and the log names plugin and operation. A result after the deadline is discarded.
  */
-export function containPlugin(plugin: Plugin, patience: Patience): Plugin {
+export function containPlugin(plugin: Plugin, patience: Deadlines): Plugin {
   return {
     ...plugin,
     operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, patience)),
@@ -37,7 +37,7 @@ export function containPlugin(plugin: Plugin, patience: Patience): Plugin {
 }
 
 /** Without its answer, nothing is stored: the bucket may have to have encrypted objects alone. */
-async function containDemand(plugin: Plugin, bucket: string, patience: Patience): Promise<boolean> {
+async function containDemand(plugin: Plugin, bucket: string, patience: Deadlines): Promise<boolean> {
   try {
     const answer: unknown = await withinDeadline(
       started(async () => plugin.demandsEncryption?.(bucket)),
@@ -51,7 +51,7 @@ async function containDemand(plugin: Plugin, bucket: string, patience: Patience)
 }
 
 /** A page of an inventory without the values of a plugin would say that there are none. */
-function containInventory(plugin: string, inventory: InventoryFields, patience: Patience): InventoryFields {
+function containInventory(plugin: string, inventory: InventoryFields, patience: Deadlines): InventoryFields {
   return {
     fields: inventory.fields,
     async read(objects) {
@@ -70,7 +70,7 @@ function containInventory(plugin: string, inventory: InventoryFields, patience: 
   }
 }
 
-function containOperation(plugin: string, operation: AnyOperation, patience: Patience): AnyOperation {
+function containOperation(plugin: string, operation: AnyOperation, patience: Deadlines): AnyOperation {
   // An operation receives only requests of its own kind; the union of types cannot express that.
   const inner = operation as Operation
   const run: Operation['run'] = async (request, context) => {
@@ -220,7 +220,7 @@ type Member = Readonly<Record<string, string>>
  * Contains `members` of a call, which listings of the virtual bucket use: each name must be text and come within the
  * deadline.
  */
-function containMembers(plugin: string, call: CallFacts, patience: Patience): CallFacts {
+function containMembers(plugin: string, call: CallFacts, patience: Deadlines): CallFacts {
   if (!call.members) return call
   return { ...call, members: (context) => guarded(plugin, call, context, patience.pluginDeadlineMs) }
 }
@@ -314,7 +314,7 @@ function kindOf(value: unknown): string {
  * Contains the callbacks of a plugin's storage class: an error other than an S3Error, a timeout or an invalid result
  * becomes an InternalError that names the callback.
  */
-function containStorageClass(plugin: string, offered: StorageClass, patience: Patience): StorageClass {
+function containStorageClass(plugin: string, offered: StorageClass, patience: Deadlines): StorageClass {
   /** `check` throws for an invalid result; `givenUp` receives a result that comes too late. */
   async function guard<T>(
     callback: string,

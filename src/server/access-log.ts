@@ -5,7 +5,7 @@ import type { Caller } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
 import { ReportedAlready, type S3Error } from '../common/errors/s3-error.js'
 import { type Logger, redact } from '../common/log.js'
-import type { Sent } from '../http/send.js'
+import type { SentReply } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
 
 /** One line of the access log. */
@@ -53,7 +53,7 @@ export interface RequestFacts {
   started: number
   /** When the reply was known, as `started` by `performance.now()`. */
   answered: number
-  sent: Sent
+  sent: SentReply
   /** Bytes of the body that were read; undefined if none was opened. */
   received: number | undefined
   /** Bytes of the body without framing, if the client declared them. */

@@ -18,14 +18,14 @@ import { LogSpool } from '../s3/logging/spool.js'
 import { type AccessEntry, type RequestFacts, requestId } from './access-log.js'
 import { defaultBucketLogBytes, defaultPeriods } from './limits.js'
 import type { ProxyOptions } from './proxy-options.js'
-import { type Arrived, type LineFacts, s3AccessLine } from './s3-access-line.js'
+import { type Arrival, type LineFacts, s3AccessLine } from './s3-access-line.js'
 
 /** A request that has ended, of a client or of the server itself. */
 type Ended = Omit<
   RequestFacts,
   'id' | 'outgoing' | 'selected' | 'failure' | 'sent' | 'received' | 'remote' | 'incoming'
 > & {
-  readonly incoming: Arrived & Pick<IncomingMessage, 'method'>
+  readonly incoming: Arrival & Pick<IncomingMessage, 'method'>
 }
 
 /** As at S3, for what the server does by the rules of a bucket. */
@@ -187,7 +187,7 @@ export class BucketLogs {
   }
 }
 
-type AddLine = (entry: AccessEntry, incoming: Arrived | undefined, facts: LineFacts) => void
+type AddLine = (entry: AccessEntry, incoming: Arrival | undefined, facts: LineFacts) => void
 
 const NO_REPLY: Reply = Object.freeze({ status: 200, headers: Object.freeze({}) })
 

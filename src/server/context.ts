@@ -2,7 +2,7 @@ import { RequestAuthorizer } from '../access/authorize.js'
 import { type Checks, Grants, grantedChecks, grantedGateway, ownerGateway } from '../access/grants.js'
 import { requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
 import { denied, Rights, requireAction, requireOwner } from '../access/rights.js'
-import type { Authorizer, Owned, RequireOwner } from '../api/access.js'
+import type { Authorizer, BucketOwner, RequireOwner } from '../api/access.js'
 import type { ArchiveAccess } from '../api/archive.js'
 import type { Context, FormFacts, Jobs } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
@@ -108,7 +108,7 @@ export class Contexts {
    * Context of background work in the buckets of an account, with all rights of it; undefined if the server has no key
    * pair of the account any more.
    */
-  async ofOwner({ owner, by }: Owned): Promise<Context | undefined> {
+  async ofOwner({ owner, by }: BucketOwner): Promise<Context | undefined> {
     const account = (await this.deps.credentials(by))?.account
     if (!account) return undefined
     const identity = { accessKeyId: by, secretAccessKey: '', account }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Owned } from '../api/access.js'
+import type { BucketOwner } from '../api/access.js'
 import type { Job } from '../api/jobs.js'
 import type { Limits } from '../api/limits.js'
 import { createAuthenticator } from '../auth/authenticate.js'
@@ -130,7 +130,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const { credentials } = opened.sts
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
-  const ownerOf = async (owned: Owned | undefined) => {
+  const ownerOf = async (owned: BucketOwner | undefined) => {
     const context = owned === undefined || owned.owner === OWN_ID ? contexts.ownContext : await contexts.ofOwner(owned)
     if (!context) return undefined
     const { store, checks, gateway } = context

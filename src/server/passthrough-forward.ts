@@ -4,7 +4,7 @@ import type { RequestHandler } from 'http-proxy-middleware'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { GatewayTls } from '../gateway/gateway-call.js'
 import { type Addressing, bucketOfHost, hostsOf } from '../http/addressing.js'
-import type { Patience } from '../http/body/body-source.js'
+import type { BodyLimits } from '../http/body/body-source.js'
 import { type BeforeBody, openIncoming } from '../http/body/open-body.js'
 import { headerBrands } from '../http/headers.js'
 
@@ -222,7 +222,7 @@ const FAULTS: Readonly<Record<string, BodyFault>> = {
 export async function readBody(
   incoming: IncomingMessage,
   maxBytes: number,
-  patience: Patience,
+  patience: BodyLimits,
   beforeBody: BeforeBody,
 ): Promise<Buffer | BodyFault> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return 'too large'

@@ -19,7 +19,7 @@ export interface LineFacts {
 }
 
 /** A request as it has arrived, or one of the server itself, which has come over no connection. */
-export type Arrived = Pick<IncomingMessage, 'url' | 'headers'> &
+export type Arrival = Pick<IncomingMessage, 'url' | 'headers'> &
   Partial<Pick<IncomingMessage, 'httpVersion' | 'socket'>>
 
 /**
@@ -30,7 +30,7 @@ export type Arrived = Pick<IncomingMessage, 'url' | 'headers'> &
  */
 export function s3AccessLine(
   entry: AccessEntry,
-  incoming: Arrived | undefined,
+  incoming: Arrival | undefined,
   now: number,
   facts: LineFacts = {},
 ): string {
@@ -119,7 +119,7 @@ const SUB_RESOURCES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-function operationOf({ method, bucket, key }: AccessEntry, url: string, headers: Arrived['headers']): string {
+function operationOf({ method, bucket, key }: AccessEntry, url: string, headers: Arrival['headers']): string {
   if (method === 'OPTIONS') return 'REST.OPTIONS.PREFLIGHT'
   const names = (url.split('?')[1] ?? '').split('&').map((part) => part.split('=')[0] ?? '')
   const isOfObject = bucket !== undefined && key !== undefined
@@ -136,7 +136,7 @@ function sizeOf({ method, key, bytesIn, bytesOut }: AccessEntry): number {
   return method === 'PUT' ? bytesIn : method === 'GET' ? bytesOut : 0
 }
 
-function signatureOf(url: string, { authorization = '' }: Arrived['headers']): [version: string, type: string] {
+function signatureOf(url: string, { authorization = '' }: Arrival['headers']): [version: string, type: string] {
   if (authorization.startsWith('AWS4-')) return ['SigV4', 'AuthHeader']
   if (authorization.startsWith('AWS ')) return ['SigV2', 'AuthHeader']
   if (/[?&]x-amz-signature=/i.test(url)) return ['SigV4', 'QueryString']
@@ -144,7 +144,7 @@ function signatureOf(url: string, { authorization = '' }: Arrived['headers']): [
   return ['-', '-']
 }
 
-function tlsOf(socket: Arrived['socket']): [cipher: string, version: string] {
+function tlsOf(socket: Arrival['socket']): [cipher: string, version: string] {
   if (!socket || !('encrypted' in socket)) return ['-', '-']
   const secured = socket as TLSSocket
   return [word(secured.getCipher()?.standardName), word(secured.getProtocol() ?? undefined)]

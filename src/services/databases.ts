@@ -14,7 +14,7 @@ import { platformSchema } from './platform/store.js'
 import { type CopiedTable, type CopyProgress, copyTables } from './store/copy/copy.js'
 import { type CopiedService, type CopyLocation, openAlone, openFolder, openServer } from './store/copy/locations.js'
 import type { Connection } from './store/database.js'
-import type { Advise, Examined } from './store/examine.js'
+import type { AdviceOf, Examination } from './store/examine.js'
 
 const SERVICES: readonly CopiedService[] = [
   { schema: indexSchema, file: `gateway/${INDEX_FILE}`, inSqlite: foldAll },
@@ -91,8 +91,8 @@ export async function copyBodies(
 export async function examineDatabases(
   data: string,
   database: string | undefined,
-  advise: Advise,
-): Promise<Examined | undefined> {
+  advise: AdviceOf,
+): Promise<Examination | undefined> {
   const { examinePostgres, examineSqlite } = await import('./store/examine.js')
   if (database !== undefined) {
     return examinePostgres(

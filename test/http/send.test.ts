@@ -4,15 +4,15 @@ import t, { type Test } from 'tap'
 import type { Reply } from '../../src/api/request.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
 import { late } from '../../src/http/reply.js'
-import { type Sent, send } from '../../src/http/send.js'
+import { type SentReply, send } from '../../src/http/send.js'
 import { listen } from '../support/server/listen.js'
 
 const place = { id: 'ID', resource: '/b/k' }
 
 /** Has one request answered with `reply`. */
-async function answered(t: Test, reply: Reply, method = 'GET'): Promise<{ response: Response; sent: Sent }> {
-  let resolve = (_: Sent) => {}
-  const sent = new Promise<Sent>((settle) => (resolve = settle))
+async function answered(t: Test, reply: Reply, method = 'GET'): Promise<{ response: Response; sent: SentReply }> {
+  let resolve = (_: SentReply) => {}
+  const sent = new Promise<SentReply>((settle) => (resolve = settle))
   const server = createServer(async (incoming: IncomingMessage, outgoing: ServerResponse) =>
     resolve(await send(incoming, outgoing, reply, place.id, () => place)),
   )

@@ -1,6 +1,6 @@
 import { GetObjectAttributesCommand, type PutObjectCommandInput } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import type { ClassWrite, Placed, RestoreOrder, TransitionedObject } from '../../src/api/archive.js'
+import type { ClassWrite, PresenceFacts, RestoreOrder, TransitionedObject } from '../../src/api/archive.js'
 import type { Context, StorageClass } from '../../src/api/context.js'
 import type { ObjectEvent } from '../../src/api/hooks.js'
 import type { Plugin } from '../../src/api/plugin.js'
@@ -23,7 +23,7 @@ t.test('what is reported of an object, by where its bytes are', async (t) => {
   const back = { ongoing: true } as const
   const until = { until: UNTIL }
   const dated = `ongoing-request="false", expiry-date="Mon, 21 Dec 2026 00:00:00 GMT"`
-  const table: [Placed, state: string, storageClass: string | undefined, restore: string | undefined][] = [
+  const table: [PresenceFacts, state: string, storageClass: string | undefined, restore: string | undefined][] = [
     [{ cold: false }, 'hot', undefined, undefined],
     [{ cold: false, archive: { facts: { cid: 'x' } } }, 'hot', undefined, undefined],
     [{ cold: false, archive: { storageClass: 'NOBODYS' } }, 'hot', undefined, undefined],

@@ -1,7 +1,7 @@
 import { type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
 import { decide, mustName, named } from '../archive/restore.js'
 import type { DealDeps } from '../deps.js'
-import { isPassing, type Patience, patiently, waitingLong } from '../records/sequence.js'
+import { isPassing, patiently, type RetryTimes, waitingLong } from '../records/sequence.js'
 import { requireContent, requireObject } from '../subject.js'
 import { measure } from '../terms/quote.js'
 import { publicWarningOf, refuseDearPrice } from '../terms/warnings.js'
@@ -65,7 +65,7 @@ export function bucketDeals(deps: DealDeps): JobKind<BucketDealInput, DealResult
 }
 
 /** While the failure cannot be written to the object either. */
-const UNREPORTED: Patience = { ...waitingLong, altogetherMs: 2 * waitingLong.altogetherMs }
+const UNREPORTED: RetryTimes = { ...waitingLong, altogetherMs: 2 * waitingLong.altogetherMs }
 
 /**
  * What the job of an object's deal throws in place of `error`. The caller of a deal operation learns that the gateway

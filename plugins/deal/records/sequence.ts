@@ -61,7 +61,7 @@ export class Sequence {
 }
 
 /** Backoff of a job while the gateway or network is down, ms. */
-export interface Patience {
+export interface RetryTimes {
   /** First pause; doubled each time. */
   readonly firstMs: number
   readonly longestMs: number
@@ -70,10 +70,10 @@ export interface Patience {
 }
 
 /** For jobs that retrieve data, for which a client waits. */
-export const bringingBack: Patience = { firstMs: 5000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
+export const bringingBack: RetryTimes = { firstMs: 5000, longestMs: 30_000, altogetherMs: 24 * 3_600_000 }
 
 /** For deals that no client waits for and would request again. */
-export const waitingLong: Patience = { firstMs: 5000, longestMs: 15 * 60_000, altogetherMs: 7 * 86_400_000 }
+export const waitingLong: RetryTimes = { firstMs: 5000, longestMs: 15 * 60_000, altogetherMs: 7 * 86_400_000 }
 
 const REASON = 'WaitingForGateway'
 
@@ -91,7 +91,7 @@ export function patiently(
   { putOff, signal }: Pick<RunningJob<unknown>, 'putOff' | 'signal'>,
   error: unknown,
   now: number,
-  { firstMs, longestMs, altogetherMs }: Patience,
+  { firstMs, longestMs, altogetherMs }: RetryTimes,
 ): unknown {
   if (signal.aborted || !isPassing(error)) return error
   const { times, since } = putOff?.message === REASON ? putOff : { times: 0, since: now }
@@ -103,7 +103,7 @@ export function patiently(
 export async function runPatiently<T>(
   job: RunningJob<unknown>,
   run: () => Promise<T>,
-  { now, patience, failed }: { readonly now: () => number; readonly patience: Patience; failed(): Promise<unknown> },
+  { now, patience, failed }: { readonly now: () => number; readonly patience: RetryTimes; failed(): Promise<unknown> },
 ): Promise<T> {
   try {
     return await run()

@@ -116,7 +116,7 @@ interface ListQuery {
   readonly 'page-number'?: string | undefined
 }
 
-const USUAL = 10
+const DEFAULT_SIZE = 10
 const MAX_PAGE = 1000
 
 /** Records that a list is asked for, in the terms of the service. */
@@ -143,7 +143,8 @@ async function servicePage<Found extends { readonly items: readonly unknown[]; r
 ): Promise<{ readonly page: PageOf<Found['items'][number]>; readonly found: Found }> {
   const [, next, kept] = /^(\d{1,9})\.(\d{1,4})$/.exec(page.from ?? '') ?? []
   const own = query['page-size'] !== undefined || query['page-number'] !== undefined
-  const asked = own && request.query.get('max-items') === undefined ? positive(query['page-size'], USUAL) : page.limit
+  const asked =
+    own && request.query.get('max-items') === undefined ? positive(query['page-size'], DEFAULT_SIZE) : page.limit
   const size = kept === undefined ? Math.min(asked, MAX_PAGE) : Number(kept)
   const number = next === undefined ? positive(query['page-number'], 1) : Number(next)
   const found = await fetchPage({ page_size: size, page_number: number })

@@ -5,7 +5,7 @@ import { acting, type Naming, TOKEN, type Wallet } from '../sign-in.js'
 
 export type ClientRequest = Pick<S3Request, 'headers' | 'signal'>
 
-interface Sending extends Partial<Refusals> {
+interface SendOptions extends Partial<Refusals> {
   /** False for a request that must not be sent twice unseen; default true. */
   readonly mayRepeat?: boolean
 }
@@ -15,7 +15,7 @@ export function sendOpenly(
   deps: PayDeps,
   { signal }: Pick<S3Request, 'signal'>,
   call: Omit<ServiceCall, 'token' | 'signal'>,
-  sending: Sending = {},
+  sending: SendOptions = {},
 ): Promise<ServiceAnswer> {
   return service.forClient(() => answered(deps, { ...call, signal }, sending), sending.mayRepeat)
 }
@@ -27,7 +27,7 @@ export function sendAsWallet(
   request: ClientRequest,
   naming: Naming,
   callOf: (wallet: Wallet) => Omit<ServiceCall, 'token' | 'signal'>,
-  sending: Sending = {},
+  sending: SendOptions = {},
 ): Promise<ServiceAnswer> {
   const run = (wallet: Wallet) =>
     answered(deps, { ...callOf(wallet), token: wallet.token, signal: request.signal }, sending)

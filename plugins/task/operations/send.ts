@@ -13,7 +13,7 @@ import type { TaskOptions } from '../options.js'
 import { platform, type Refusals } from '../platform.js'
 import { acting, type Need, TOKEN } from '../sign-in.js'
 
-export interface Sending extends Partial<Refusals> {
+export interface SendOptions extends Partial<Refusals> {
   readonly need: Need | 'none'
   /** False for a request that must not be sent twice unseen; default true. */
   readonly mayRepeat?: boolean
@@ -28,7 +28,7 @@ export function send(
   context: Pick<Context, 'caller'>,
   request: Pick<S3Request, 'headers' | 'signal'>,
   call: Omit<ServiceCall, 'token' | 'signal'>,
-  { need, mayRepeat, ...refusals }: Sending,
+  { need, mayRepeat, ...refusals }: SendOptions,
 ): Promise<ServiceAnswer> {
   const run = async (token: string | undefined) => {
     const answer = await deps.client.send({ ...call, token, signal: request.signal })

@@ -17,7 +17,7 @@ import type { TaskDeps } from '../deps.js'
 import { listOf, type platformDeal, type TaskDetail, task, taskDetail, withUuid } from '../documents.js'
 import { platform } from '../platform.js'
 import { acting, TOKEN } from '../sign-in.js'
-import { type Bounds, pageQuery, platformPage, type Sending, SOURCE, send } from './send.js'
+import { type Bounds, pageQuery, platformPage, type SendOptions, SOURCE, send } from './send.js'
 
 const listed = listOf(task.read, 'task', 'tasks')
 const number = z.coerce.number().int().nonnegative().optional().catch(undefined)
@@ -113,7 +113,7 @@ async function listTasks(
   context: Context,
   { request, page: wanted, query }: Listing,
   path: readonly string[],
-  sending: Sending,
+  sending: SendOptions,
 ) {
   const narrowed = Object.fromEntries(
     Object.entries(FILTERS).map(([name, wire]) => {

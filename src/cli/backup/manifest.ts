@@ -41,7 +41,7 @@ export async function writeManifest(
 }
 
 /** Resolves undefined for a folder that is no backup. Throws Failure for a damaged one. */
-export async function readManifest(backup: string): Promise<Listed | undefined> {
+export async function readManifest(backup: string): Promise<ListedFile | undefined> {
   const stored = await StoredFiles.in(backup).catch(unlessAbsent)
   const text = await stored?.text(MANIFEST)
   if (stored === undefined || text === undefined) return undefined
@@ -180,7 +180,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return folders.flatMap(({ name }) => (NAME.test(name) ? [name] : [])).sort()
 }
 
-export interface Listed {
+export interface ListedFile {
   readonly manifest: Manifest
   readonly files: FileList
 }

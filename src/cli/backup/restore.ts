@@ -7,7 +7,7 @@ import { Failure, print } from '../command.js'
 import type { Config } from '../config/config.js'
 import { ProgressLine, partText } from '../progress.js'
 import { CONTENT, closeFd, copyOpened, digestOf, digestOfOpened, type OnBytes, StoredFiles } from './copies.js'
-import { damaged, findBackup, type Listed, readManifest } from './manifest.js'
+import { damaged, findBackup, type ListedFile, readManifest } from './manifest.js'
 
 interface RestoreFlags {
   readonly check?: boolean
@@ -48,7 +48,7 @@ export async function restore(config: Config, path: string, own: RestoreFlags): 
   )
 }
 
-async function check(backup: string, { files }: Listed, onBytes: OnBytes): Promise<void> {
+async function check(backup: string, { files }: ListedFile, onBytes: OnBytes): Promise<void> {
   const stored = await StoredFiles.in(backup)
   await pMap(
     files,
@@ -60,7 +60,7 @@ async function check(backup: string, { files }: Listed, onBytes: OnBytes): Promi
   )
 }
 
-async function fill(data: string, backup: string, { files }: Listed, onBytes: OnBytes): Promise<void> {
+async function fill(data: string, backup: string, { files }: ListedFile, onBytes: OnBytes): Promise<void> {
   const present = (await readdir(data).catch(unlessAbsent)) ?? []
   if (present.some((name) => !NOTHING.includes(name)))
     throw new Failure(`${data} is not empty. Restore into a new folder, or move this one away first.`)

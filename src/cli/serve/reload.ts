@@ -19,7 +19,7 @@ import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
 import { openLogFile } from './observability.js'
 
 /** A change that is ready. One of the two is called, once. */
-export interface Prepared {
+export interface PreparedReload {
   /** Uses it from now on. Requests in progress continue with what they began with. Never rejects. */
   apply(): Promise<void>
   /** Gives it up. Never rejects. */
@@ -27,7 +27,7 @@ export interface Prepared {
 }
 
 /** Checks a configuration, and prepares it. Rejects for one that cannot be used. */
-export type Prepare = (next: Config) => Promise<Prepared>
+export type Prepare = (next: Config) => Promise<PreparedReload>
 
 interface ReloaderOptions {
   /** As it was read at the start. */
@@ -217,7 +217,7 @@ export class Identities {
   }
 
   /** Reads the key pairs of another configuration. Throws Failure. */
-  async prepare(next: Config): Promise<Prepared> {
+  async prepare(next: Config): Promise<PreparedReload> {
     const opened = await this.#read(next, await obtainKeys(next))
     return {
       apply: async () => {
@@ -252,12 +252,12 @@ export class Identities {
 }
 
 /** A change that needs nothing but this function, which must not throw. */
-export function ready(apply: () => void): Prepared {
+export function ready(apply: () => void): PreparedReload {
   return { apply: async () => apply(), discard: async () => {} }
 }
 
 /** Prepares all of these changes. If one cannot be prepared, the others are discarded, and this rejects. */
-export async function prepareAll(changes: readonly (() => Promise<Prepared>)[]): Promise<Prepared> {
+export async function prepareAll(changes: readonly (() => Promise<PreparedReload>)[]): Promise<PreparedReload> {
   const outcomes = await Promise.allSettled(changes.map((prepare) => prepare()))
   const prepared = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   const discard = async () => {

@@ -5,7 +5,7 @@ import { isLostConnection, unavailable } from '../errors.js'
 import { type GatewayTls, type GatewayWatch, outcomeOfStatus, USER_AGENT, type WatchedCall } from '../gateway-call.js'
 import { ConnectionPool } from '../transport/connection-pool.js'
 import type { RestResponse } from '../transport/response.js'
-import { ask, FRESH_MS, type Sent, type Wire, type WireRequest } from '../transport/wire.js'
+import { ask, FRESH_MS, type SentResponse, type Wire, type WireRequest } from '../transport/wire.js'
 
 const MAX_FREE_SOCKETS = 64
 
@@ -75,7 +75,7 @@ export class RestClient {
    * Starts a PUT of a whole body without waiting for anything.
    * @param reuse `recent`: only a connection that is very likely still open
    */
-  putWhole(path: string, headers: OutgoingHttpHeaders, body: Buffer, reuse: 'any' | 'recent' | 'none'): Sent {
+  putWhole(path: string, headers: OutgoingHttpHeaders, body: Buffer, reuse: 'any' | 'recent' | 'none'): SentResponse {
     const watched = this.#watch.begin('upload', 'PUT')
     const sent = sendWatched(watched, this.wire, {
       method: 'PUT',
@@ -166,7 +166,7 @@ export class RestClient {
  * Ends the watched call if it could not be sent: HTTP cannot carry one of its headers. Without a closure, which would
  * share its context with those that wait for the answer, and keep the body for them.
  */
-function sendWatched(watched: WatchedCall, wire: Wire, request: WireRequest): Sent {
+function sendWatched(watched: WatchedCall, wire: Wire, request: WireRequest): SentResponse {
   try {
     return wire.send(request)
   } catch (error) {

@@ -9,7 +9,7 @@ import { type GatewayClient, lookupClient } from '../client.js'
 import { isLostConnection, isNotConnected, type Subject, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { refusal } from '../keys.js'
 import { factsFromHeaders, uploadHeaders } from '../object-facts.js'
-import type { Sent } from '../transport/wire.js'
+import type { SentResponse } from '../transport/wire.js'
 import { confirm, locate, resultOf } from './confirm-upload.js'
 import { aborted, answeredInTime, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
 import { stat } from './read.js'
@@ -317,10 +317,10 @@ export class SmallUpload extends GatewayUpload {
 
 /** A PUT that was sent in one piece. */
 export class WholePut implements PutOnWire {
-  readonly #sent: Sent
+  readonly #sent: SentResponse
   readonly #answer: Promise<SmallAnswer>
 
-  constructor(sent: Sent, idleMs: number) {
+  constructor(sent: SentResponse, idleMs: number) {
     this.#sent = sent
     this.#answer = sent.answered.then(async (response) => {
       const early = sent.answeredEarly

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { GATEWAY_TIMEOUT_MS, type GatewayTls } from '../gateway-call.js'
 import { Connection, type Secured } from './connection.js'
-import { forEachHeader, type Sent, type Wire, type WireRequest } from './wire.js'
+import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 const MAX_FREE = 64
 /** Fits a head and a small body in one read. */
@@ -32,7 +32,7 @@ export class ConnectionPool implements Wire {
     return { busy: this.#all.size - this.#free.length, free: this.#free.length }
   }
 
-  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): Sent {
+  send({ method, path, headers, body, maxIdleMs = Number.POSITIVE_INFINITY }: WireRequest): SentResponse {
     const head = requestHead(method, path, this.#url.host, headers, body)
     const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
     const sent = (kept ?? this.#open()).send(method, head, body, kept !== undefined)

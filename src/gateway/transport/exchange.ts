@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { nonsense } from '../errors.js'
 import { type Framing, framingOf, parseHead, type ResponseHead } from './framing.js'
 import { type BodyReceiver, lost, MAX_DRAIN_BYTES, MAX_DRAIN_MS, type RestResponse } from './response.js'
-import type { Sent } from './wire.js'
+import type { SentResponse } from './wire.js'
 
 /** Largest head, including the heads of informational answers before it, bytes. */
 const MAX_HEAD_BYTES = 64 * 1024
@@ -16,7 +16,7 @@ interface Carrier {
   /** Bytes that the system has not taken yet. */
   readonly unsentBytes: number
   /** Closes the connection, unless it carries another exchange by now. */
-  giveUp(exchange: Sent, error: Error | undefined): void
+  giveUp(exchange: SentResponse, error: Error | undefined): void
   /** Ends without an error; what it carried learns that from the socket. */
   cut(): void
   resume(): void
@@ -25,7 +25,7 @@ interface Carrier {
 }
 
 /** One request on a connection, and its answer. */
-export class Exchange implements Sent {
+export class Exchange implements SentResponse {
   readonly answered: Promise<RestResponse>
   readonly reused: boolean
   answeredEarly = false

@@ -4,7 +4,7 @@ import { freeBuffer } from '../../common/free-buffer.js'
 import { type FromClient, type FromServer, PortOutbox, packed, unpacked } from '../../common/port-messages.js'
 import { fieldValue } from './framing.js'
 import { type BodyReceiver, lost, type RestResponse } from './response.js'
-import { forEachHeader, type Sent, type Wire, type WireRequest } from './wire.js'
+import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /** Carries requests to the gateway of this process over a message port, and nothing that a connection could lose. */
 export class PortWire implements Wire {
@@ -30,7 +30,7 @@ export class PortWire implements Wire {
     return { busy: this.#running.size, free: 0 }
   }
 
-  send({ method, path, headers, body }: WireRequest): Sent {
+  send({ method, path, headers, body }: WireRequest): SentResponse {
     const fields: Record<string, string> = {}
     if (headers.host === undefined) fields.host = this.#host
     // As a parser of HTTP gives them.
@@ -120,7 +120,7 @@ class RunningExchanges {
 }
 
 /** One request, and its answer. */
-class PortExchange implements Sent {
+class PortExchange implements SentResponse {
   readonly answered: Promise<RestResponse>
   readonly reused = false
   readonly answeredEarly = false

@@ -22,7 +22,7 @@ export interface WireRequest {
 }
 
 /** A request that was sent, and its answer. */
-export interface Sent extends RestResponse {
+export interface SentResponse extends RestResponse {
   /** Resolves once the head of the answer has arrived. Rejects when it is lost, or S3Error when it cannot be read. */
   readonly answered: Promise<RestResponse>
   /** True when the connection carried another request before: the gateway may have closed it in the meantime. */
@@ -44,7 +44,7 @@ export interface Wire {
    * Sends a request within this call.
    * @throws TypeError for a path or header that HTTP cannot carry; nothing was sent then
    */
-  send(request: WireRequest): Sent
+  send(request: WireRequest): SentResponse
   /** Connections at work, and kept ones. */
   readonly usage: { readonly busy: number; readonly free: number }
   close(): void

@@ -27,7 +27,7 @@ export class IncomingSource implements BodySource {
   #timer: NodeJS.Timeout | undefined
 
   /** @param patience idle timeout while the server waits for bytes, and minimum rate of the whole body */
-  constructor(incoming: IncomingMessage, patience: Patience) {
+  constructor(incoming: IncomingMessage, patience: BodyLimits) {
     if (incoming.readableDidRead) {
       // Not a 500: clients would retry in vain.
       throw new S3Error('InvalidRequest', {
@@ -134,7 +134,7 @@ export class BufferSource implements BodySource {
   }
 }
 
-export type Patience = Pick<Limits, 'bodyIdleMs' | 'minBodyRate'>
+export type BodyLimits = Pick<Limits, 'bodyIdleMs' | 'minBodyRate'>
 
 /**
  * Enforces the minimum rate of a body. A client that occasionally sends a byte never reaches the idle timeout, and
@@ -148,7 +148,7 @@ export class Pace {
   #waitedMs = 0
   #bytes = 0
 
-  constructor({ bodyIdleMs, minBodyRate }: Patience) {
+  constructor({ bodyIdleMs, minBodyRate }: BodyLimits) {
     this.#periodMs = 2 * bodyIdleMs
     this.#rate = minBodyRate
     this.#minBytes = (minBodyRate * this.#periodMs) / 1000

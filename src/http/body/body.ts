@@ -3,7 +3,7 @@ import type { ReadWholeBody } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
 import { S3Error, slowDown } from '../../common/errors/s3-error.js'
 import { Quota, type QuotaBounds } from '../../common/quota.js'
-import type { Patience } from './body-source.js'
+import type { BodyLimits } from './body-source.js'
 import { wireLength } from './declared-digests.js'
 import { type BeforeBody, openIncoming } from './open-body.js'
 
@@ -43,7 +43,7 @@ export class Bodies {
 const MiB = 1024 * 1024
 
 interface ReadWholeOptions {
-  readonly patience: Patience
+  readonly patience: BodyLimits
   /** Largest body, bytes; default 1 MiB. */
   readonly maxBytes?: number
   readonly beforeBody?: BeforeBody

@@ -5,7 +5,7 @@ import type { BodyFacts, BodyOptions, ByteSink, RequestBody, RequestHead } from 
 import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { AwsChunkedDecoder, type Framing, type Trailer } from './aws-chunked.js'
-import { type BodySource, BufferSource, IncomingSource, type Patience } from './body-source.js'
+import { type BodyLimits, type BodySource, BufferSource, IncomingSource } from './body-source.js'
 import {
   type DeclaredDigests,
   declaredDigests,
@@ -62,7 +62,7 @@ export function ownBody(head: RequestHead, bytes: Buffer, limits: Limits): Reque
  * Opens the body of a request. Rethrows errors of `beforeBody`.
  * @throws S3Error NotImplemented for an unknown transfer coding
  */
-export function openIncoming(incoming: IncomingMessage, patience: Patience, beforeBody?: BeforeBody): BodySource {
+export function openIncoming(incoming: IncomingMessage, patience: BodyLimits, beforeBody?: BeforeBody): BodySource {
   refuseTransferCodings(incoming.headers)
   const source = new IncomingSource(incoming, patience)
   let leave: (() => void) | undefined

@@ -65,7 +65,7 @@ function rewritten({ element, ...schema }: Json, moved: (ref: string) => string)
 }
 
 /** A call to describe, with a unique id in the document. */
-export interface Called {
+export interface CalledOperation {
   readonly plugin: string
   readonly operation: AnyOperation
   readonly call: CallFacts
@@ -74,7 +74,7 @@ export interface Called {
   readonly schemas: OpenApiSchemas
 }
 
-export function parametersOf(called: Called): Json[] {
+export function parametersOf(called: CalledOperation): Json[] {
   return [...placeParameters(called.operation), ...queryParameters(called), ...frameParameters(called.call)]
 }
 
@@ -93,7 +93,7 @@ function placeParameters({ on, call }: AnyOperation): Json[] {
   return [...names.map(inPath), subresource]
 }
 
-function queryParameters({ call, id, schemas }: Called): Json[] {
+function queryParameters({ call, id, schemas }: CalledOperation): Json[] {
   if (!call.query) return []
   const { properties = {}, required = [] } = schemas.of(call.query, 'input', `${id}_query`) as {
     properties?: Record<string, Json>

@@ -6,7 +6,7 @@ import { defineCall } from '../calls/define-call.js'
 import { namespaceOf } from '../calls/format.js'
 import { jobDocument } from '../jobs/document.js'
 import { pathOf, type Row } from '../table.js'
-import { type Called, type Json, OpenApiSchemas, parametersOf } from './openapi-schemas.js'
+import { type CalledOperation, type Json, OpenApiSchemas, parametersOf } from './openapi-schemas.js'
 
 interface DescribedServer {
   readonly title: string
@@ -74,7 +74,7 @@ function separatePath({ on, call }: AnyOperation): string {
 }
 
 /** https://spec.openapis.org/oas/v3.1.0.html#operation-object */
-function operationObject(called: Called): Json {
+function operationObject(called: CalledOperation): Json {
   const { plugin, call, id } = called
   const error = { description: 'The error.', content: contentOf({ $ref: '#/components/schemas/Error' }) }
   return {
@@ -88,7 +88,7 @@ function operationObject(called: Called): Json {
   }
 }
 
-function requestBodyOf(called: Called): Json {
+function requestBodyOf(called: CalledOperation): Json {
   const { call } = called
   // Any bytes: https://spec.openapis.org/oas/v3.1.0.html#considerations-for-file-uploads
   if (call.pass) return { requestBody: { required: true, content: { 'application/octet-stream': {} } } }
@@ -96,12 +96,12 @@ function requestBodyOf(called: Called): Json {
 }
 
 /** The frame reads `Force` from the body of calls that spend money. */
-function requestOf({ call, id, schemas }: Called): Json {
+function requestOf({ call, id, schemas }: CalledOperation): Json {
   const schema = schemas.of(call.body ?? NOTHING, 'input', `${id}_request`)
   return call.spends ? withMembers(schema, { Force: { type: 'boolean' } }) : schema
 }
 
-function answerOf({ plugin, call, id, schemas }: Called): Json {
+function answerOf({ plugin, call, id, schemas }: CalledOperation): Json {
   const schema = schemas.of(call.result, 'output', `${id}_answer`)
   const xml = { name: call.root ?? `${call.name}Result`, namespace: namespaceOf(plugin) }
   const paging = { IsTruncated: { type: 'boolean' }, NextContinuationToken: { type: 'string' } }
@@ -113,7 +113,7 @@ function answerOf({ plugin, call, id, schemas }: Called): Json {
 }
 
 /** With 202, a call with a job answers with the job; a call that only names a job answers as with 200. */
-function laterAnswer(called: Called): Json {
+function laterAnswer(called: CalledOperation): Json {
   const { call, id, schemas } = called
   if (call.job === undefined && !('jobId' in call)) return {}
   const { content } =

@@ -9,7 +9,7 @@ import { jobStore } from './job-store.js'
 import { cancelled, isPutOff, letGo, listJobs, makeRoom, resolved, retried, sealed, woken } from './list-jobs.js'
 import { type JobRecord, newRecord, noSuchJob, ulids } from './record.js'
 import { jobOfToken, oncePerToken } from './tokens.js'
-import { type Attendance, usualAttendance, Waiters } from './waiters.js'
+import { defaultWorkTimes, Waiters, type WorkTimes } from './waiters.js'
 import { HeldJobs, Orders, Rounds, Workers } from './workers.js'
 
 export interface JobsOptions {
@@ -22,7 +22,7 @@ export interface JobsOptions {
   /** Time after its end at which a job is removed, ms; 0, the default, for never. */
   readonly expiryMs?: number | undefined
   readonly now?: () => number
-  readonly attendance?: Attendance
+  readonly attendance?: WorkTimes
 }
 
 export interface OwnJobs extends Jobs {
@@ -47,7 +47,7 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
   const held = new HeldJobs()
   const waiters = new Waiters()
   const take = (id: string) => acquireTaskLease(state, `job/${id}`, log)
-  const { contextOf, attendance = usualAttendance } = options
+  const { contextOf, attendance = defaultWorkTimes } = options
   const workers = new Workers({ store, log, now, contextOf, acquireLease: take, attendance }, (id) =>
     waiters.notify(id),
   )

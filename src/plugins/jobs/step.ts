@@ -8,7 +8,7 @@ import { HOUR_MS } from '../../common/time.js'
 import type { JobStore } from './job-store.js'
 import { type Interruption, LiveJob, Retry } from './live-job.js'
 import { ended, failureOf, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
-import { type Attendance, attended } from './waiters.js'
+import { attended, type WorkTimes } from './waiters.js'
 
 export interface StepDeps {
   readonly store: JobStore
@@ -19,14 +19,14 @@ export interface StepDeps {
   /** Context of the identity that created a job; undefined if it no longer exists. */
   readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
   readonly stopping: AbortSignal
-  readonly attendance: Attendance
+  readonly attendance: WorkTimes
 }
 
 /**
  * What to do with a job after a step. `finished`: the job has ended or is gone. `elsewhere`: another process has it.
  * `againIn`: delay before the next step, ms.
  */
-export type Next = 'finished' | 'elsewhere' | { readonly againIn: number }
+export type NextStep = 'finished' | 'elsewhere' | { readonly againIn: number }
 
 export interface StepOptions {
   readonly onLive: (live: LiveJob) => void
@@ -54,7 +54,7 @@ export async function runStep(
   kind: AnyKind,
   id: string,
   { onLive, first }: StepOptions,
-): Promise<Next> {
+): Promise<NextStep> {
   let lease: Lease | undefined
   try {
     lease = await deps.acquireLease(id)
@@ -74,7 +74,7 @@ async function leasedStep(
   id: string,
   lease: Lease,
   { onLive, first }: StepOptions,
-): Promise<Next> {
+): Promise<NextStep> {
   const { store, now } = deps
   const record = await store.read(id)
   if (!record || hasEnded(record.job.status)) {
@@ -99,14 +99,14 @@ async function leasedStep(
   }
 }
 
-async function withoutIdentity(store: JobStore, id: string): Promise<Next> {
+async function withoutIdentity(store: JobStore, id: string): Promise<NextStep> {
   const message = 'The access key that created this job no longer exists.'
   const failure = failureOf(new S3Error('AccessDenied', { message }))
   await store.change(id, (present) => ended(present, { status: 'Failed', failure }))
   return 'finished'
 }
 
-async function run(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Next> {
+async function run(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<NextStep> {
   const { store, now } = deps
   const { id } = live.job
   const begun = await store.change(id, (present) => (mayRun(present) ? withStatus(present, 'Active') : present))
@@ -142,7 +142,7 @@ function logError(live: LiveJob, err: unknown): void {
 }
 
 /** Decides a held job that no process holds any more: its process has died, or has left the decision to the kind. */
-async function decide(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Next> {
+async function decide(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<NextStep> {
   const { store } = deps
   const { id } = live.job
   let decision: 'release' | 'drop' = 'drop'
@@ -160,7 +160,7 @@ async function decide(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Nex
   return { againIn: 0 }
 }
 
-async function reconcile(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Next> {
+async function reconcile(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<NextStep> {
   const { id } = live.job
   await deps.store.change(id, (present) =>
     present.job.status === 'Unknown' ? present : { ...withStatus(present, 'Unknown'), committed: true },
@@ -182,7 +182,7 @@ async function reconcile(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<
   return hasEnded(written.job.status) ? 'finished' : { againIn: 0 }
 }
 
-async function askLater({ store, now }: StepDeps, id: string, longestMs = MAX_ASK_MS): Promise<Next> {
+async function askLater({ store, now }: StepDeps, id: string, longestMs = MAX_ASK_MS): Promise<NextStep> {
   const written = await store.change(id, (present) => {
     const open = present.job.status === 'Unknown' || (present.held && present.job.status === 'New')
     if (!open) return present

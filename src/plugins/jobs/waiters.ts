@@ -59,14 +59,14 @@ export class Waiters {
 }
 
 /** Time limits for the work of a kind, ms. */
-export interface Attendance {
+export interface WorkTimes {
   /** Work that was interrupted and does not end within this time is abandoned, and another job takes its place. */
   readonly graceMs: number
   /** When a job has not reported for this time, a warning is logged, and again whenever the time has doubled. */
   readonly silenceMs: number
 }
 
-export const usualAttendance: Attendance = { graceMs: 30_000, silenceMs: HOUR_MS }
+export const defaultWorkTimes: WorkTimes = { graceMs: 30_000, silenceMs: HOUR_MS }
 
 const MAX_TIMER_MS = 2 ** 30
 
@@ -77,7 +77,7 @@ const MAX_TIMER_MS = 2 ** 30
  */
 export async function attended<T>(
   live: LiveJob,
-  { graceMs, silenceMs }: Attendance,
+  { graceMs, silenceMs }: WorkTimes,
   silence: 'logged' | 'ends',
   work: () => Promise<T>,
 ): Promise<T> {

@@ -7,7 +7,7 @@ import type { JobStore } from './job-store.js'
 import { sweepJobs } from './list-jobs.js'
 import type { LiveJob } from './live-job.js'
 import { hasEnded, type JobRecord, oncePerSignature } from './record.js'
-import { type AnyKind, type Next, runStep, type StepDeps, type StepOptions } from './step.js'
+import { type AnyKind, type NextStep, runStep, type StepDeps, type StepOptions } from './step.js'
 import type { Waiters } from './waiters.js'
 
 const DEFAULT_CONCURRENCY = 4
@@ -153,7 +153,7 @@ export class Workers {
     return { onLive, first }
   }
 
-  #after({ kind }: KindQueue, id: string, next: Next): void {
+  #after({ kind }: KindQueue, id: string, next: NextStep): void {
     if (next === 'finished') {
       this.#seen.delete(id)
       this.#onFinished(id)

@@ -10,7 +10,7 @@ import {
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Row } from './order.js'
 import { contentOf } from './replies.js'
-import { type Done, on, type Send } from './task.js'
+import { type Outcome, on, type Send } from './task.js'
 
 /**
  * Reads every byte of an object and compares it with what is recorded: its length, its ETag where that is an MD5, and
@@ -18,7 +18,7 @@ import { type Done, on, type Send } from './task.js'
  * them.
  * @throws S3Error ChecksumMismatch, and those of GetObject
  */
-export async function verifyContent(row: Row, asked: string | undefined, ask: Send): Promise<Done> {
+export async function verifyContent(row: Row, asked: string | undefined, ask: Send): Promise<Outcome> {
   const reply = await ask({ ...on(row), method: 'GET', headers: { 'x-amz-checksum-mode': 'ENABLED' } })
   const recorded = recordedIn(reply.headers)
   const algorithms = new Set<ChecksumAlgorithm>(recorded ? [recorded.algorithm] : [])

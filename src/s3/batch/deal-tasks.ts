@@ -3,7 +3,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { parseAmount } from '../../plugins/upstream/spend-ledger.js'
 import type { Row } from './order.js'
 import { textOf } from './replies.js'
-import { type Done, type Estimate, on, requireCurrent, type Send, type Task, withJson } from './task.js'
+import { type Estimate, type Outcome, on, requireCurrent, type Send, type Task, withJson } from './task.js'
 
 /** Of a deal, as the body of CreateObjectDeal states them. */
 type Terms = Readonly<Record<string, string | number | boolean>>
@@ -20,7 +20,7 @@ const LOOK_MS = 1000
  * Makes a deal for an object, or finds the one that an earlier attempt has made: the token of the task names its job.
  * @throws S3Error of CreateObjectDeal; OutcomeUnknown for a deal whose outcome its job has still to find out
  */
-export async function makeDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Done> {
+export async function makeDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Outcome> {
   requireCurrent(task.row)
   const headers = { 'x-amz-client-token': task.token, prefer: `wait=${WAIT_SECONDS}` }
   const request = withJson({ ...on(task.row, { 'x-deal': '' }), method: 'POST', headers }, terms)
@@ -46,7 +46,7 @@ interface DealAnswer {
 }
 
 /** Makes a deal on the terms of the newest deal of the object, or on others where `terms` states them. */
-export async function renewDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Done> {
+export async function renewDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Outcome> {
   return makeDeal(task, await renewalTerms(task.row, terms, ask), ask, signal)
 }
 

@@ -4,13 +4,13 @@ import { endOf, nodeOf } from './replies.js'
 import type { Send } from './task.js'
 
 /** Where a listing goes on. */
-interface Listed {
+interface ListedEntry {
   readonly key: string
   /** Of a listing of versions. */
   readonly versionId?: string
 }
 
-interface Entry extends Listed {
+interface Entry extends ListedEntry {
   readonly size: number
   readonly modified: number
   readonly storageClass: string
@@ -21,7 +21,7 @@ interface Entry extends Listed {
 export interface FoundRow {
   readonly row?: Row
   readonly size: number
-  readonly at: { readonly prefix: number; readonly listed: Listed }
+  readonly at: { readonly prefix: number; readonly listed: ListedEntry }
 }
 
 /**
@@ -47,7 +47,7 @@ export async function* rowsOfFilter(filter: FilterSource, ask: Send, from?: Foun
   }
 }
 
-async function* entriesOf(filter: FilterSource, prefix: string, ask: Send, from?: Listed): AsyncGenerator<Entry> {
+async function* entriesOf(filter: FilterSource, prefix: string, ask: Send, from?: ListedEntry): AsyncGenerator<Entry> {
   const { bucket } = filter
   const versions = filter.versions !== 'Current'
   const kind: Record<string, string> = versions ? { versions: '' } : { 'list-type': '2' }
@@ -64,7 +64,7 @@ async function* entriesOf(filter: FilterSource, prefix: string, ask: Send, from?
   }
 }
 
-function versionMarkers(from: Listed | undefined): Record<string, string> {
+function versionMarkers(from: ListedEntry | undefined): Record<string, string> {
   if (!from) return {}
   return { 'key-marker': from.key, ...(from.versionId && { 'version-id-marker': from.versionId }) }
 }

@@ -107,7 +107,7 @@ export interface TaskResult {
   readonly message?: string
 }
 
-export interface Failed {
+export interface FailedRow {
   readonly Bucket: string
   readonly Key: string
   readonly VersionId?: string

@@ -2,7 +2,7 @@ import pMap from 'p-map'
 import type { Records, State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { FoundRow } from './filter.js'
-import type { Failed, Row, TagPair, TaskResult } from './order.js'
+import type { FailedRow, Row, TagPair, TaskResult } from './order.js'
 
 /** Rows of a chunk: what is written at once, and what may have to be looked at again after a server has died. */
 export const CHUNK_ROWS = 100
@@ -46,7 +46,7 @@ export interface BatchRecord {
   readonly done: number
   readonly succeeded: number
   readonly failed: number
-  readonly failures: readonly Failed[]
+  readonly failures: readonly FailedRow[]
   /** ms */
   readonly active: number
   /** The report, once it is written. */

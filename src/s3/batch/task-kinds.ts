@@ -10,11 +10,11 @@ import { makeDeal, quoteDeal, renewalTerms, renewDeal } from './deal-tasks.js'
 import { tagsOf } from './filter.js'
 import type { BatchOperation, BatchOrder, FilterSource, Row, TagPair } from './order.js'
 import { endOf, textOf } from './replies.js'
-import { type Done, type Estimate, on, requireCurrent, type Send, type Task, withJson } from './task.js'
+import { type Estimate, type Outcome, on, requireCurrent, type Send, type Task, withJson } from './task.js'
 
 /** How to carry out an operation on one object. All throw S3Error for a task that fails. */
 export interface TaskKind {
-  run(task: Task, ask: Send, signal: AbortSignal): Promise<Done>
+  run(task: Task, ask: Send, signal: AbortSignal): Promise<Outcome>
   /** What `run` would cost. Changes nothing. */
   estimate(row: Row, ask: Send): Promise<Estimate>
   /** `estimate` tells a price. */
@@ -100,7 +100,7 @@ export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | '
   }
 }
 
-async function simply(ask: Send, request: OwnRequest): Promise<Done> {
+async function simply(ask: Send, request: OwnRequest): Promise<Outcome> {
   const reply = await ask(request)
   await endOf(reply)
   return { status: reply.status }
@@ -122,7 +122,7 @@ async function deleteObject(
   { bypassGovernance }: BatchOperation & { name: 'Delete' },
   filter: FilterSource | undefined,
   ask: Send,
-): Promise<Done> {
+): Promise<Outcome> {
   const own: OwnTerms = {
     ...(filter?.versions === 'Noncurrent' && { noncurrent: true }),
     ...(filter?.createdBefore !== undefined && { storedBefore: filter.createdBefore }),
@@ -172,7 +172,7 @@ async function copyObject(
   { row, token, triedSince }: Task,
   { targetBucket, targetPrefix, headers }: BatchOperation & { name: 'Copy' },
   ask: Send,
-): Promise<Done> {
+): Promise<Outcome> {
   const target: Row = [targetBucket, `${targetPrefix}${row[1]}`]
   const copy = { ...copyOf(row, target, headers), own: { writeId: token } }
   const isItself = row[2] === undefined && row[0] === target[0] && row[1] === target[1]
@@ -207,20 +207,20 @@ function ontoItself(row: Row, headers: Readonly<Record<string, string>>): OwnReq
   return copyOf(row, row, headers)
 }
 
-async function archiveObject({ row, token, triedSince }: Task, storageClass: string, ask: Send): Promise<Done> {
+async function archiveObject({ row, token, triedSince }: Task, storageClass: string, ask: Send): Promise<Outcome> {
   const before = triedSince === undefined ? undefined : await found(row, ask)
   if (before?.['x-amz-storage-class'] === storageClass) return { status: 200 }
   return simply(ask, { ...ontoItself(row, { 'x-amz-storage-class': storageClass }), own: { writeId: token } })
 }
 
 /** Leaves objects alone that are encrypted already. */
-async function encryptObject(row: Row, ask: Send): Promise<Done> {
+async function encryptObject(row: Row, ask: Send): Promise<Outcome> {
   const before = await found(row, ask)
   if (before?.['x-amz-server-side-encryption'] !== undefined) return { status: 200, message: 'already encrypted' }
   return simply(ask, ontoItself(row, { 'x-amz-server-side-encryption': 'AES256' }))
 }
 
-async function rewrapObject(row: Row, ask: Send): Promise<Done> {
+async function rewrapObject(row: Row, ask: Send): Promise<Outcome> {
   requireCurrent(row)
   const reply = await ask(withJson({ ...on(row, { 'x-encryption': '' }), method: 'POST' }, {}))
   const { Outcome } = JSON.parse(await textOf(reply)) as { readonly Outcome: string }
@@ -237,7 +237,7 @@ function putXml(
   return { ...on(row, { [subresource]: '' }), method: 'PUT', headers: { ...headers, 'content-md5': md5 }, body }
 }
 
-async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, ask: Send): Promise<Done> {
+async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, ask: Send): Promise<Outcome> {
   if (replace) return simply(ask, putXml(row, 'tagging', taggingDocument(tags)))
   return whileTagsChange(row, ask, (before, own) => {
     const kept = before.filter(({ key }) => !tags.some((tag) => tag.key === key))
@@ -245,7 +245,7 @@ async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: '
   })
 }
 
-async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, ask: Send): Promise<Done> {
+async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, ask: Send): Promise<Outcome> {
   const all = { ...on(row, { tagging: '' }), method: 'DELETE' } as const
   if (!keys) return simply(ask, all)
   return whileTagsChange(row, ask, async (before, own) => {
@@ -259,8 +259,8 @@ async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' 
 async function whileTagsChange(
   row: Row,
   ask: Send,
-  change: (before: readonly TagPair[], own: OwnTerms) => Promise<Done>,
-): Promise<Done> {
+  change: (before: readonly TagPair[], own: OwnTerms) => Promise<Outcome>,
+): Promise<Outcome> {
   for (let tries = 1; ; tries++) {
     const before = await tagsOf(ask, row[0], row[1], on(row).query)
     try {
@@ -276,7 +276,7 @@ async function restoreObject(
   { row, triedSince }: Task,
   { days, tier }: BatchOperation & { name: 'Restore' },
   ask: Send,
-): Promise<Done> {
+): Promise<Outcome> {
   const parameters = tier === undefined ? '' : `<GlacierJobParameters>${element('Tier', tier)}</GlacierJobParameters>`
   const body = document('RestoreRequest', `${element('Days', days)}${parameters}`)
   try {

@@ -18,7 +18,7 @@ export interface Task {
   readonly triedSince?: number
 }
 
-export interface Done {
+export interface Outcome {
   /** HTTP status. */
   readonly status: number
   /** For the report. */

@@ -1,4 +1,4 @@
-import type { Needs } from '../../api/access.js'
+import type { NeededRight } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { AnyOperation, Operation } from '../../api/operation.js'
 import type { Reply, S3Request } from '../../api/request.js'
@@ -99,7 +99,7 @@ function removeOperation(setting: BucketSetting, remove: NonNullable<BucketSetti
   }
 }
 
-function changes({ aboutAccess }: BucketSetting): Needs {
+function changes({ aboutAccess }: BucketSetting): NeededRight {
   return { bucket: aboutAccess ? ['read', 'write'] : ['write'] }
 }
 

@@ -15,7 +15,7 @@ export type Value = string | number | boolean | null
 export type Row = readonly Value[]
 
 /** A version of an object, or a delete marker, with what the columns say about it. */
-export interface Listed {
+export interface ListedObject {
   readonly bucket: string
   readonly key: string
   readonly versionId: string
@@ -39,7 +39,7 @@ export interface Column {
   readonly name: string
   readonly type: ColumnType
   readonly required?: true
-  value(listed: Listed): Value | undefined
+  value(listed: ListedObject): Value | undefined
 }
 
 const ALWAYS: readonly Column[] = [
@@ -53,7 +53,7 @@ const OF_VERSIONS: readonly Column[] = [
   { name: 'IsDeleteMarker', type: 'boolean', value: ({ object }) => object === undefined },
 ]
 
-type OfObject = (object: NonNullable<Listed['object']>, listed: Listed) => Value | undefined
+type OfObject = (object: NonNullable<ListedObject['object']>, listed: ListedObject) => Value | undefined
 
 const ofObject = (name: string, type: ColumnType, value: OfObject): Column => ({
   name,

@@ -6,7 +6,7 @@ import { ownerId } from '../bucket/owner.js'
 import { expirationOf } from '../lifecycle/rules.js'
 import { presenceOf } from '../object/storage-class.js'
 import { hasVersions } from '../versions/version.js'
-import type { Column, Listed, Row } from './columns.js'
+import type { Column, ListedObject, Row } from './columns.js'
 import type { InventoryConfiguration } from './configuration.js'
 
 /** Where a listing goes on. Plain JSON. */
@@ -98,7 +98,7 @@ async function listedOf(
   context: Context,
   bucket: string,
   fields: readonly string[],
-): Promise<(entries: readonly Entry[]) => Promise<readonly Listed[]>> {
+): Promise<(entries: readonly Entry[]) => Promise<readonly ListedObject[]>> {
   const { plugins, settings, authorizer } = context
   const documents = await authorizer.documents(bucket)
   const owner = documents?.owner ?? ownerId(context)
@@ -112,7 +112,7 @@ async function listedOf(
     const values = new Map<StoredObject, InventoryValues>(
       objects.map((object, i) => [object, Object.assign({}, ...read.map((ofPlugin) => ofPlugin[i]))]),
     )
-    return entries.map((entry): Listed => {
+    return entries.map((entry): ListedObject => {
       const { versionId, isLatest } = entry
       const common = { bucket, versionId, isLatest, owner }
       if (entry.kind === 'marker') return { ...common, key: entry.key, lastModified: entry.lastModified, values: {} }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Owned } from '../../api/access.js'
+import type { BucketOwner } from '../../api/access.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { DAY_MS } from '../../common/time.js'
 import {
@@ -27,7 +27,7 @@ export interface LifecycleConfiguration {
   /** Determines which objects are too small for transitions of rules without a size condition. */
   readonly minimumTransitionSize: MinimumTransitionSize
   /** The account that owns the bucket, whose rights the rules have; absent: the server's own. */
-  readonly owned?: Owned
+  readonly owned?: BucketOwner
 }
 
 export const MINIMUM_TRANSITION_SIZES = ['all_storage_classes_128K', 'varies_by_storage_class'] as const
@@ -38,8 +38,8 @@ export interface LifecycleRule {
   readonly id: string
   readonly enabled: boolean
   readonly filter: LifecycleFilter
-  readonly expiration?: When | ExpiredMarkers
-  readonly transitions?: readonly (When & { readonly storageClass: string })[]
+  readonly expiration?: RuleTime | ExpiredMarkers
+  readonly transitions?: readonly (RuleTime & { readonly storageClass: string })[]
   readonly noncurrentExpiration?: Noncurrent
   readonly noncurrentTransitions?: readonly (Noncurrent & { readonly storageClass: string })[]
   /** Days after which an incomplete upload is aborted. */
@@ -55,7 +55,7 @@ export interface Noncurrent {
 }
 
 /** Days since the creation of the object, or a date in ms since 1970, midnight UTC. */
-export type When = { readonly days: number } | { readonly date: number }
+export type RuleTime = { readonly days: number } | { readonly date: number }
 
 /** ExpiredObjectDeleteMarker: delete markers that are the only version of their key are removed. */
 interface ExpiredMarkers {
@@ -94,7 +94,7 @@ function ruleElement(rule: LifecycleRule): string {
   ].join('')
 }
 
-function whenElement(when: When): string {
+function whenElement(when: RuleTime): string {
   return 'days' in when ? element('Days', when.days) : element('Date', new Date(when.date).toISOString())
 }
 
@@ -191,7 +191,7 @@ function refuseMixedForms(rules: readonly LifecycleRule[]): void {
 /** xs:int */
 const MAX_DAYS = 2_147_483_647
 
-function readExpiration(rule: XmlNode, filter: LifecycleFilter): When | ExpiredMarkers | undefined {
+function readExpiration(rule: XmlNode, filter: LifecycleFilter): RuleTime | ExpiredMarkers | undefined {
   const node = rule.children.get('Expiration')?.[0]
   if (!node) return undefined
   requireChildren(node, 'Expiration', { once: ['Days', 'Date', 'ExpiredObjectDeleteMarker'] })
@@ -290,7 +290,7 @@ function refuseWith(action: string, filter: LifecycleFilter): void {
     throw new S3Error('InvalidRequest', { message: `${action} cannot be specified with Object Size.` })
 }
 
-function readWhen(node: XmlNode, action: string, leastDays: number): When {
+function readWhen(node: XmlNode, action: string, leastDays: number): RuleTime {
   const days = childText(node, 'Days')
   const date = childText(node, 'Date')
   if ((days === undefined) === (date === undefined)) throw notStrict(`${action} needs either Days or Date.`)

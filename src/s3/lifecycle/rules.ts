@@ -3,7 +3,7 @@ import type { Context } from '../../api/context.js'
 import type { StoredObject } from '../../api/store.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { DAY_MS } from '../../common/time.js'
-import type { LifecycleConfiguration, LifecycleRule, Noncurrent, When } from './configuration.js'
+import type { LifecycleConfiguration, LifecycleRule, Noncurrent, RuleTime } from './configuration.js'
 import type { LifecycleFilter } from './filter.js'
 
 /** The properties of an object that rules evaluate. */
@@ -33,7 +33,7 @@ export function dueAfter(since: number, days: number): number {
 }
 
 /** Returns when an action is due for an object created at `since`; both in ms since 1970. */
-export function dueAt(when: When, since: number): number {
+export function dueAt(when: RuleTime, since: number): number {
   if ('date' in when) return when.date
   return since > 0 ? dueAfter(since, when.days) : Number.POSITIVE_INFINITY
 }

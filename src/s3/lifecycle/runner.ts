@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Owned, RequireOwner } from '../../api/access.js'
+import type { BucketOwner, RequireOwner } from '../../api/access.js'
 import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
 import type { Store } from '../../api/store.js'
@@ -12,15 +12,15 @@ import type { PassDeps } from './pass.js'
 
 export interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'isVersioned' | 'state' | 'store'> {
   /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
-  readonly ownerOf: (owned: Owned | undefined) => Promise<BucketOwner | undefined>
+  readonly ownerOf: (owned: BucketOwner | undefined) => Promise<OwnerView | undefined>
   readonly state: State
   readonly settings: BucketSettings
   /** Interval between passes over the buckets, ms; 0 for never. */
   readonly intervalMs: number
 }
 
-/** An account that owns buckets. */
-interface BucketOwner {
+/** The objects as an account that owns buckets sees them. */
+interface OwnerView {
   readonly store: Store
   /** Throws unless the account owns the bucket: nothing is deleted in any other. */
   readonly requireOwner: RequireOwner

@@ -1,4 +1,4 @@
-import type { Grant, Owned } from '../../api/access.js'
+import type { BucketOwner, Grant } from '../../api/access.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import {
   childText,
@@ -33,7 +33,7 @@ export interface LoggedInto {
 }
 
 /** With the owner of the bucket, who owns the target, too. */
-export type LoggingConfiguration = LoggedInto & Owned
+export type LoggingConfiguration = LoggedInto & BucketOwner
 
 /** Bytes of a key after the prefix: account, region, bucket, date and name. */
 const MAX_KEY_BELOW_PREFIX = 256

@@ -1,6 +1,6 @@
 import type { ServiceName } from '../../access/question.js'
 import { decideServiceWrite } from '../../access/service-writes.js'
-import type { Owned, RequireOwner } from '../../api/access.js'
+import type { BucketOwner, RequireOwner } from '../../api/access.js'
 import type { BucketSettings } from '../../api/settings.js'
 import type { Store } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -30,7 +30,7 @@ export interface DeliveryOptions {
   readonly spool: LogSpool
   readonly settings: BucketSettings
   /** The objects as the account sees them; undefined if the server has no key pair of it any more. */
-  readonly ownerOf: (owned: Owned) => Promise<LogOwner | undefined>
+  readonly ownerOf: (owned: BucketOwner) => Promise<LogOwner | undefined>
   readonly region: string
   readonly log: Logger
   /** @param failed what was not written */

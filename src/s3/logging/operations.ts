@@ -1,6 +1,6 @@
 import { isPublicAcl } from '../../access/acl.js'
 import { decideServiceWrite } from '../../access/service-writes.js'
-import type { Owned } from '../../api/access.js'
+import type { BucketOwner } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { xml } from '../../http/reply.js'
@@ -37,7 +37,7 @@ export const bucketLogging = bucketSetting({
 })
 
 /** Throws an S3Error unless logs of the bucket can be written there. */
-async function requireTarget(context: Context, bucket: string, owned: Owned, logging: LoggedInto): Promise<void> {
+async function requireTarget(context: Context, bucket: string, owned: BucketOwner, logging: LoggedInto): Promise<void> {
   const { target, prefix, grants = [] } = logging
   if (context.server.data === undefined)
     throw new S3Error('NotImplemented', { message: 'Access logs need a data folder, in which they wait.' })

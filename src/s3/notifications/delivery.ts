@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from '../../common/log.js'
-import type { Outbox, Waiting } from './outbox.js'
+import type { Outbox, Queued } from './outbox.js'
 import type { WebhookClient } from './webhook-client.js'
 
 interface DeliveryOptions {
@@ -130,7 +130,7 @@ export class Delivery {
     return true
   }
 
-  #isTooOld({ since }: Waiting): boolean {
+  #isTooOld({ since }: Queued): boolean {
     return Date.now() - since >= this.#options.giveUpAfterMs
   }
 
@@ -156,7 +156,7 @@ export class Delivery {
   }
 
   /** Logs a warning once each time a webhook starts to fail, not for each message. */
-  #reportFailure(state: WebhookState, { webhook, bucket }: Waiting, why: string): void {
+  #reportFailure(state: WebhookState, { webhook, bucket }: Queued, why: string): void {
     const level = state.failing ? 'debug' : 'warn'
     state.failing = true
     this.#options.log[level]({ webhook, bucket, why }, 'a webhook did not accept a notification; will retry')
@@ -167,7 +167,7 @@ export class Delivery {
     state.failing = false
   }
 
-  #reportLoss(id: string, { webhook, bucket, key }: Waiting, why: string): void {
+  #reportLoss(id: string, { webhook, bucket, key }: Queued, why: string): void {
     this.#options.log.error(
       { webhook, bucket, key, delivery: id, why },
       'discarded a notification that its webhook did not accept in time',
@@ -227,6 +227,6 @@ class DeliveryQueue {
 }
 
 /** Returns the name of a queue, which is short even for long keys. */
-export function laneName({ webhook, bucket, key }: Pick<Waiting, 'webhook' | 'bucket' | 'key'>): string {
+export function laneName({ webhook, bucket, key }: Pick<Queued, 'webhook' | 'bucket' | 'key'>): string {
   return createHash('sha256').update(`${webhook}\0${bucket}\0${key}`).digest('base64url').slice(0, 22)
 }

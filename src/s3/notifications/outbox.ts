@@ -7,7 +7,7 @@ import type { Logger } from '../../common/log.js'
 const REPORT_MS = 60_000
 
 /** A message that waits for delivery. */
-export interface Waiting {
+export interface Queued {
   readonly webhook: string
   readonly bucket: string
   readonly key: string
@@ -19,7 +19,7 @@ export interface Waiting {
 
 /** Durable queue of messages. Ids sort by time. Failures of the state are S3Error ServiceUnavailable. */
 export class Outbox {
-  readonly #records: Records<Waiting>
+  readonly #records: Records<Queued>
   readonly #log: Logger
   #dropped = 0
   /** Time of the last log line about dropped messages, ms since 1970. */
@@ -31,7 +31,7 @@ export class Outbox {
     /** Largest number of waiting messages, as far as this process knows. */
     readonly maxWaiting: number,
   ) {
-    this.#records = state.records<Waiting>('notifications')
+    this.#records = state.records<Queued>('notifications')
     this.#log = log
   }
 
@@ -39,7 +39,7 @@ export class Outbox {
    * Adds a message. Resolves with its id once it is durable, or with undefined if the queue is full; that is logged.
    * @param requestId of the request that caused it
    */
-  async add(sequencer: string, message: Waiting, waiting: number, requestId?: string): Promise<string | undefined> {
+  async add(sequencer: string, message: Queued, waiting: number, requestId?: string): Promise<string | undefined> {
     if (waiting >= this.maxWaiting) {
       this.#drop(message, requestId)
       return undefined
@@ -49,7 +49,7 @@ export class Outbox {
     return id
   }
 
-  get(id: string): Promise<Waiting | undefined> {
+  get(id: string): Promise<Queued | undefined> {
     return this.#records.get(id)
   }
 
@@ -66,12 +66,12 @@ export class Outbox {
   }
 
   /** Iterates over all messages in no particular order. */
-  entries(): AsyncIterable<[id: string, message: Waiting]> {
+  entries(): AsyncIterable<[id: string, message: Queued]> {
     return this.#records.entries()
   }
 
   /** Limits the log, because a line per message would fill the disk. */
-  #drop({ webhook, bucket, key }: Waiting, requestId?: string): void {
+  #drop({ webhook, bucket, key }: Queued, requestId?: string): void {
     this.#dropped++
     if (Date.now() - this.#reported < REPORT_MS) return
     this.#reported = Date.now()

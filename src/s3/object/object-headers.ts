@@ -12,7 +12,7 @@ import { encryptionHeaders } from './encryption.js'
 import type { LocatedPart } from './read-conditions.js'
 import { archiveHeaders, metadataHeaders, type Reporting } from './storage-class.js'
 
-interface Asked {
+interface Facts {
   /** The checksum to return, if any: see `reportedChecksum`. */
   readonly checksum?: ObjectChecksum | undefined
   /** The key of the client that the request has. */
@@ -22,7 +22,7 @@ interface Asked {
 /**
  * Returns the response headers that GET and HEAD share, except the length.
  */
-export function objectHeaders(object: StoredObject, reporting: Reporting, { checksum, customer }: Asked): ReplyHeaders {
+export function objectHeaders(object: StoredObject, reporting: Reporting, { checksum, customer }: Facts): ReplyHeaders {
   const headers: ReplyHeaders = {
     'content-type': object.contentType,
     etag: quoted(object.etag),

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { AdmittedWrite, ClassWrite, Placed, Presence } from '../../api/archive.js'
+import type { AdmittedWrite, ClassWrite, Presence, PresenceFacts } from '../../api/archive.js'
 import type { Context, Registered, StorageClasses } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../api/store.js'
@@ -92,7 +92,7 @@ export async function writeAdmitted<Result extends PutResult | undefined>(
 export type Reporting = Pick<Registered, 'storageClasses' | 'outputMetadata'>
 
 /** Returns the headers of GET and HEAD that describe where an object's bytes are, and the job that archived them. */
-export function archiveHeaders(object: Placed, { storageClasses }: Reporting): ReplyHeaders {
+export function archiveHeaders(object: PresenceFacts, { storageClasses }: Reporting): ReplyHeaders {
   const presence = presenceOf(object, storageClasses)
   if (presence.state === 'hot')
     return presence.storageClass === 'STANDARD' ? {} : { 'x-amz-storage-class': presence.storageClass }
@@ -169,7 +169,7 @@ export function restoreStatus({ state, until }: Presence): string {
  * @param offered classes of the loaded plugins; the class of an object with a local copy is ignored if no plugin offers
  * it (any more)
  */
-export function presenceOf({ archive, label = 'STANDARD', cold }: Placed, offered: StorageClasses): Presence {
+export function presenceOf({ archive, label = 'STANDARD', cold }: PresenceFacts, offered: StorageClasses): Presence {
   const { storageClass: asked, restore, failed } = archive ?? {}
   if (!cold && (failed || asked === undefined || !offered.has(asked))) return { state: 'hot', storageClass: label }
   const storageClass = asked === 'DEEP_ARCHIVE' ? asked : 'GLACIER'
@@ -200,7 +200,7 @@ export async function refuseCold(object: StoredObject, context: Context): Promis
  * Returns the error for reading archived bytes.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html#API_GetObject_Errors
  */
-export function notReadable(object: Placed, offered: StorageClasses, headers: ReplyHeaders = {}): S3Error {
+export function notReadable(object: PresenceFacts, offered: StorageClasses, headers: ReplyHeaders = {}): S3Error {
   return new S3Error('InvalidObjectState', {
     message: "The operation is not valid for the object's storage class. Restore the object first.",
     fields: { StorageClass: presenceOf({ ...object, cold: true }, offered).storageClass },

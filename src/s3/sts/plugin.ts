@@ -18,12 +18,12 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { Parameters, readIdentityToken, stsError } from './parameters.js'
 import { Principals, principalOf, SealedSessions, sessionKey, type TemporaryCredentials } from './sessions.js'
-import { Standing } from './standing.js'
+import { AcceptedTokens } from './standing.js'
 
 export interface StsDeps {
   readonly sessions: Pick<SealedSessions, 'issue'>
   readonly principals: Pick<Principals, 'keep'>
-  readonly standing: Pick<Standing, 'accountOf'>
+  readonly standing: Pick<AcceptedTokens, 'accountOf'>
   readonly limits: Pick<ClientRate, 'run'>
   /** The account of the server itself. */
   readonly ownAccount: () => Promise<GatewayAccount>
@@ -272,7 +272,7 @@ export interface OpenedSts {
 export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenStsOptions): OpenedSts {
   const clock = () => performance.now()
   const key = sessionKey(state)
-  const standing = new Standing({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
+  const standing = new AcceptedTokens({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
   const principals = new Principals(state, key, given.ownAccount)
   const sessions = new SealedSessions({ key, standing, credentials, ...given })
   const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)

@@ -7,7 +7,7 @@ import type { State } from '../../api/state.js'
 import type { Sessions, Signer } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isSameAccount } from '../../gateway/account/session.js'
-import type { Standing } from './standing.js'
+import type { AcceptedTokens } from './standing.js'
 
 /** Most opened tokens that are kept. */
 const MAX_SESSIONS = 2000
@@ -40,7 +40,7 @@ export interface TemporaryCredentials {
 
 interface SessionsOptions {
   readonly key: SessionKey
-  readonly standing: Standing
+  readonly standing: AcceptedTokens
   /** Key pairs that are not temporary. */
   readonly credentials: Credentials
   /** The account of the server itself. */

@@ -33,7 +33,7 @@ interface StandingOptions {
 }
 
 /** Remembers for a short time which tokens of the platform are accepted, and for which gateway account. */
-export class Standing {
+export class AcceptedTokens {
   readonly #options: StandingOptions
   /** By the hash of the token. */
   readonly #entries = new LRUCache<string, Entry>(upTo(MAX_KNOWN))

@@ -3,7 +3,7 @@ import type { Plugin } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
-import { type Admit, requireOwnAccount } from './operators.js'
+import { type AdmitOperator, requireOwnAccount } from './operators.js'
 
 /** What an account may store in all of its buckets; null for no bound. */
 interface Quota {
@@ -65,7 +65,7 @@ const secret = z.string().describe('Shown in this answer only.')
 const keyIds = z.array(z.string()).meta({ element: 'Key' })
 
 /** The calls by which an operator manages the accounts of the embedded gateway. */
-export function accountsPlugin(accounts: AccountStore | undefined, admit: Admit): Plugin {
+export function accountsPlugin(accounts: AccountStore | undefined, admit: AdmitOperator): Plugin {
   const store = (): AccountStore => {
     if (accounts) return accounts
     throw new S3Error('NotImplemented', { message: 'The accounts of this gateway are managed there.' })
@@ -122,7 +122,7 @@ function listAccounts(store: Store) {
   })
 }
 
-function addAccount(store: Store, admit: Admit) {
+function addAccount(store: Store, admit: AdmitOperator) {
   return defineCall({
     name: 'AddAccount',
     source,
@@ -145,7 +145,7 @@ function addAccount(store: Store, admit: Admit) {
   })
 }
 
-function rotateAccount(store: Store, admit: Admit) {
+function rotateAccount(store: Store, admit: AdmitOperator) {
   return defineCall({
     name: 'RotateAccount',
     source,
@@ -168,7 +168,7 @@ function rotateAccount(store: Store, admit: Admit) {
 
 const bound = z.int().min(0).max(999_999_999_999_999).nullable().optional()
 
-function setAccountQuota(store: Store, admit: Admit) {
+function setAccountQuota(store: Store, admit: AdmitOperator) {
   return defineCall({
     name: 'SetAccountQuota',
     source,
@@ -212,7 +212,7 @@ function shown({ quota: { bytes, objects, uploads }, usage }: Standing) {
   }
 }
 
-function removeAccount(store: Store, admit: Admit) {
+function removeAccount(store: Store, admit: AdmitOperator) {
   return defineCall({
     name: 'RemoveAccount',
     source,

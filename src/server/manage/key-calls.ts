@@ -8,7 +8,7 @@ import { repeatedName } from '../../common/json.js'
 import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { isNameOfSession } from '../../s3/sts/sessions.js'
-import { type Admit, requireOwnAccount } from './operators.js'
+import { type AdmitOperator, requireOwnAccount } from './operators.js'
 
 /** The key pairs of a server that its owner adds to its own. */
 export interface KeyStore {
@@ -28,7 +28,7 @@ interface KeyCallsDeps {
   /** Undefined where a program keeps the key pairs that this server accepts. */
   readonly keys: KeyStore | undefined
   readonly policyProblem: PolicyProblem
-  readonly admit: Admit
+  readonly admit: AdmitOperator
 }
 
 const source = 'docs/identities.md#calls'

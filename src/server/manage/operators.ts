@@ -41,10 +41,10 @@ interface Signatures {
  * Admits a change of keys or accounts by a key pair with all rights, once per signature: a captured request that is
  * sent again could give back what was removed since. Throws AccessDenied, DuplicateRequest, SlowDown and others.
  */
-export type Admit = (caller: Caller | undefined) => Promise<void>
+export type AdmitOperator = (caller: Caller | undefined) => Promise<void>
 
 /** @param state the whole one, not that of an operation */
-export function admission(state: Pick<State, 'records'>): Admit {
+export function admission(state: Pick<State, 'records'>): AdmitOperator {
   const records = state.records<Signatures>('change-signatures')
   return async (caller) => {
     requireWholeKey(caller)

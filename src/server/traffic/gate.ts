@@ -9,7 +9,7 @@ export interface Wait {
 /** The other processes that count together with this one. */
 export interface OtherProcesses {
   /** Called with what a client takes of a rate here. */
-  taken(client: string, counted: Counted, bounds: ClientBounds): void
+  taken(client: string, counted: Usage, bounds: ClientBounds): void
   /** Called when the number of requests in progress here has changed. */
   changed(client: string, running: number, concurrency: number | undefined): void
   /** Requests of the client in progress there. */
@@ -66,12 +66,12 @@ export class Gate {
   }
 
   /** Counts what the client has taken in another process. */
-  count(client: string, { requests, bytes }: Counted): void {
+  count(client: string, { requests, bytes }: Usage): void {
     if (this.#bounds.requests && requests !== 0) this.#requests.take(client, requests)
     if (this.#bounds.bytes && bytes !== 0) this.#bytes.take(client, bytes)
   }
 
-  #take(client: string, counted: Counted): void {
+  #take(client: string, counted: Usage): void {
     this.count(client, counted)
     this.#others?.taken(client, counted, this.#bounds)
   }
@@ -100,7 +100,7 @@ const MAX_CLIENTS_OF_MESSAGE = 5
 const MAX_MESSAGES = 50
 
 /** Clients that other processes are to hear about: collected for a moment, a few for each message. */
-export class Due {
+export class DueClients {
   readonly #clients = new Set<string>()
   readonly #collectedMs: number
   readonly #send: (clients: readonly string[]) => void
@@ -166,7 +166,7 @@ export function isBound({ total, perAddress, perKey }: TrafficBounds): boolean {
 }
 
 /** Requests and bytes of a client. */
-export interface Counted {
+export interface Usage {
   readonly requests: number
   readonly bytes: number
 }

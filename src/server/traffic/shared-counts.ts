@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Signals } from '../../api/state.js'
 import { parseJson } from '../../common/json.js'
 import { upTo } from '../../common/lru.js'
-import { type ClientBounds, type Counted, Due } from './gate.js'
+import { type ClientBounds, DueClients, type Usage } from './gate.js'
 
 interface Pending {
   requests: number
@@ -26,17 +26,17 @@ export class SharedCounts {
   readonly #signals: Signals
   readonly #clock: () => number
   readonly #pending: LRUCache<string, Pending>
-  readonly #due: Due
+  readonly #due: DueClients
   readonly #stop: () => void
 
   /**
    * @param heard called with what a client has taken in another process
    * @param clock monotonic, ms
    */
-  constructor(signals: Signals, heard: (client: string, counted: Counted) => void, clock: () => number) {
+  constructor(signals: Signals, heard: (client: string, counted: Usage) => void, clock: () => number) {
     this.#signals = signals
     this.#clock = clock
-    this.#due = new Due(COLLECTED_MS, (clients) => this.#send(clients))
+    this.#due = new DueClients(COLLECTED_MS, (clients) => this.#send(clients))
     this.#pending = new LRUCache({
       ...upTo(MAX_CLIENTS),
       dispose: (_, client, reason) => reason === 'evict' && this.#due.delete(client),
@@ -47,7 +47,7 @@ export class SharedCounts {
   }
 
   /** @param client with its kind, such as `key AKIA…`, without line breaks */
-  add(client: string, { requests, bytes }: Counted, bounds: ClientBounds): void {
+  add(client: string, { requests, bytes }: Usage, bounds: ClientBounds): void {
     const now = this.#clock()
     let pending = this.#pending.get(client)
     // After this time its allowance is full again: the others need not know what it took before.
@@ -73,7 +73,7 @@ export class SharedCounts {
   }
 }
 
-function isMuch({ requests, bytes }: Counted, bounds: ClientBounds): boolean {
+function isMuch({ requests, bytes }: Usage, bounds: ClientBounds): boolean {
   const { requests: ofRequests, bytes: ofBytes } = bounds
   return (
     (ofRequests !== undefined && requests >= ofRequests.burst * SHARE) ||

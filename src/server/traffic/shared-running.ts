@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Signals } from '../../api/state.js'
 import { parseJson } from '../../common/json.js'
-import { Due } from './gate.js'
+import { DueClients } from './gate.js'
 
 /** Time for which changes are collected, ms. */
 const COLLECTED_MS = 20
@@ -36,7 +36,7 @@ export class SharedRunning {
   readonly #reported = new Map<string, number>()
   /** By client, and then by process. */
   readonly #elsewhere = new Map<string, Map<string, Elsewhere>>()
-  readonly #due: Due
+  readonly #due: DueClients
   /** Clients that are due because the others may have missed what was reported. */
   readonly #repeated = new Set<string>()
   readonly #again: NodeJS.Timeout
@@ -47,7 +47,7 @@ export class SharedRunning {
   constructor(signals: Signals, clock: () => number) {
     this.#signals = signals
     this.#clock = clock
-    this.#due = new Due(COLLECTED_MS, (clients) => this.#send(clients))
+    this.#due = new DueClients(COLLECTED_MS, (clients) => this.#send(clients))
     this.#again = setInterval(() => this.repeat(), AGAIN_MS).unref()
     this.#stop = signals.on('running', (text) => this.#hear(text))
   }

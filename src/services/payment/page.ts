@@ -1,6 +1,6 @@
 /** Most records of a page. The interface names no bound; a page of more costs memory for no client. */
 const MAX_PAGE = 1000
-const USUAL = 10
+const DEFAULT_SIZE = 10
 
 /** A page of a list, by the rules of the interface: an invalid value is as good as none. */
 export interface Page<Order extends string> {
@@ -20,7 +20,7 @@ export function readPage<Order extends string>(
   orders: readonly Order[],
   usual: Order,
 ): Page<Order> {
-  const size = Math.min(positive(query.get('page_size')) ?? USUAL, MAX_PAGE)
+  const size = Math.min(positive(query.get('page_size')) ?? DEFAULT_SIZE, MAX_PAGE)
   const number = positive(query.get('page_number')) ?? 1
   const orderBy = orders.find((order) => order === query.get('order_by')) ?? usual
   return { size, offset: (number - 1) * size, orderBy, ascending: query.get('is_ascend') === 'y' }

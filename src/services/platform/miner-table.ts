@@ -15,7 +15,7 @@ export interface MinerSettings {
 }
 
 /** Of a provider whose owner has said nothing: 1 day of sealing, 7 days to the start. */
-const USUAL: MinerSettings = {
+const DEFAULTS: MinerSettings = {
   bidMode: 1,
   expectedSealingTime: 2880,
   startEpoch: 20_160,
@@ -43,7 +43,7 @@ export class Miners extends tableOf({
 }) {
   async settings(minerId: string): Promise<MinerSettings> {
     const row = await this.sql.get.get(minerId)
-    return row === undefined ? USUAL : MINER.read(row)
+    return row === undefined ? DEFAULTS : MINER.read(row)
   }
 
   /** Keeps the settings. @param updated Unix seconds */

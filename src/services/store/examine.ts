@@ -35,9 +35,9 @@ interface Facts {
 }
 
 /** Gives warnings about the settings of a server. */
-export type Advise = (query: (sql: string) => Promise<unknown[]>) => Promise<readonly string[]>
+export type AdviceOf = (query: (sql: string) => Promise<unknown[]>) => Promise<readonly string[]>
 
-export interface Examined {
+export interface Examination {
   readonly text: string
   readonly warnings: readonly string[]
 }
@@ -50,8 +50,8 @@ export interface Examined {
 export async function examinePostgres(
   url: string,
   schemas: readonly Pick<Schema<unknown>, 'name'>[],
-  advise: Advise,
-): Promise<Examined> {
+  advise: AdviceOf,
+): Promise<Examination> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,

@@ -15,7 +15,7 @@ import {
 } from './bodies.js'
 import type { S3Claim } from './s3-claim.js'
 import { bare, isPassing, type S3Client, S3Refusal, unavailable } from './s3-client.js'
-import { NewS3Body, parseMark, Rooms } from './s3-upload.js'
+import { NewS3Body, parseMark, UploadMemory } from './s3-upload.js'
 
 interface S3BodiesOptions {
   /** What all keys begin with, up to a slash: of this index alone. */
@@ -57,7 +57,7 @@ export class S3Bodies implements Bodies {
   readonly #log: ServicesLog
   readonly #options: S3BodiesOptions
   readonly #claim: S3Claim
-  readonly #rooms: Rooms
+  readonly #rooms: UploadMemory
   /** Names that have no row yet. */
   readonly #underway = new Set<string>()
   /** Number of readers, by name. */
@@ -80,7 +80,7 @@ export class S3Bodies implements Bodies {
     this.#claim = claim
     this.#options = options
     this.#log = log
-    this.#rooms = new Rooms(options.roomBytes, options.patienceMs)
+    this.#rooms = new UploadMemory(options.roomBytes, options.patienceMs)
   }
 
   async create(name: string, size: number): Promise<NewBody> {

@@ -14,7 +14,7 @@ interface Granted {
  * they do. When that is used up, bodies wait in turn for a part of the other half with which they can be sent whole: so
  * some always can, and then give back all they have.
  */
-export class Room {
+export class BodyMemory {
   readonly #half: number
   readonly #patienceMs: number
   #free: number
@@ -95,14 +95,14 @@ export class Room {
 
 /** The memory of one body. */
 export class Hold {
-  readonly #room: Room
+  readonly #room: BodyMemory
   #taken = 0
   #reserved = 0
   /** Up to this many bytes are covered: more than are held when that is all there is. */
   #covered = 0
   #ended = false
 
-  constructor(room: Room) {
+  constructor(room: BodyMemory) {
     this.#room = room
   }
 

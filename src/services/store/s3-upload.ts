@@ -3,7 +3,7 @@ import { childText, element } from '../../common/xml.js'
 import { Blocks } from '../http/body.js'
 import { BodyError, type NewBody, nameAgain, type StoredBody } from './bodies.js'
 import { bare, type S3Client, S3Refusal, unavailable } from './s3-client.js'
-import { type Hold, Room } from './s3-room.js'
+import { BodyMemory, type Hold } from './s3-room.js'
 
 const MiB = 1024 * 1024
 
@@ -25,13 +25,13 @@ function partBytesOf(size: number): number {
 }
 
 /** The memory of uploads. Those that take several requests have their own, and leave that of all others alone. */
-export class Rooms {
-  readonly #whole: Room
-  readonly #parts: Room
+export class UploadMemory {
+  readonly #whole: BodyMemory
+  readonly #parts: BodyMemory
 
   constructor(bytes: number, patienceMs: number) {
-    this.#whole = new Room(bytes / 2, patienceMs)
-    this.#parts = new Room(bytes / 2, patienceMs)
+    this.#whole = new BodyMemory(bytes / 2, patienceMs)
+    this.#parts = new BodyMemory(bytes / 2, patienceMs)
   }
 
   /** Resolves with the memory for the first bytes of a body of this size. Throws BodyError. */

@@ -7,7 +7,7 @@ import {
   RETRIEVE_BUCKET,
   type RetrieveBucketInput,
 } from '../../../plugins/deal/jobs/inputs.js'
-import { type Patience, patiently } from '../../../plugins/deal/records/sequence.js'
+import { patiently, type RetryTimes } from '../../../plugins/deal/records/sequence.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -287,7 +287,7 @@ t.test('a bucket is retrieved by a job that outlasts a gateway that is down', { 
 })
 
 t.test('pauses grow, and patience ends', async (t) => {
-  const patience: Patience = { firstMs: 10, longestMs: 100, altogetherMs: 1000 }
+  const patience: RetryTimes = { firstMs: 10, longestMs: 100, altogetherMs: 1000 }
   const { signal } = new AbortController()
   const down = new S3Error('ServiceUnavailable')
   const at = (now: number, times: number, message = 'WaitingForGateway') =>

@@ -5,7 +5,7 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import type { Identity } from '../../../src/api/identity.js'
-import { Standing } from '../../../src/s3/sts/standing.js'
+import { AcceptedTokens } from '../../../src/s3/sts/standing.js'
 import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'
 import { run } from '../../support/programs/run.js'
@@ -287,7 +287,7 @@ t.test('how long an answer about a token counts', async (t) => {
   let now = 0
   let answer: () => Promise<typeof ACCOUNT | undefined> = async () => ACCOUNT
   let asked = 0
-  const standing = new Standing({
+  const standing = new AcceptedTokens({
     ask: () => {
       asked++
       return answer()

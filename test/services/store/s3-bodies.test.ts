@@ -6,8 +6,8 @@ import { mustBeNew } from '../../../src/services/store/bodies.js'
 import { S3Bodies } from '../../../src/services/store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../../src/services/store/s3-claim.js'
 import type { S3Client } from '../../../src/services/store/s3-client.js'
-import { Room } from '../../../src/services/store/s3-room.js'
-import { Rooms } from '../../../src/services/store/s3-upload.js'
+import { BodyMemory } from '../../../src/services/store/s3-room.js'
+import { UploadMemory } from '../../../src/services/store/s3-upload.js'
 import { until } from '../../support/waiting.js'
 import { clientOf, refuse } from './local-store.js'
 
@@ -98,7 +98,7 @@ t.test('a process that dies while it claims the folder ends the claim of no othe
 })
 
 t.test('slow uploads leave room for others', async (t) => {
-  const rooms = new Rooms(256 * MiB, 1)
+  const rooms = new UploadMemory(256 * MiB, 1)
   for (let n = 0; n < 200; n++) await Promise.all([rooms.begin(16 * MiB), rooms.begin(20 * MiB)])
   t.ok((await rooms.begin(100_000)).grow(100_000))
   // Those of large bodies cannot use up what others need.
@@ -107,7 +107,7 @@ t.test('slow uploads leave room for others', async (t) => {
 })
 
 t.test('when there is too little room for all, some always get enough', async (t) => {
-  const room = new Room(MiB, 60_000)
+  const room = new BodyMemory(MiB, 60_000)
   const size = MiB / 4
   let held = 0
   let most = 0

@@ -6,7 +6,7 @@ import { withinDeadline } from '../../../common/time.js'
 import type { Lease } from '../../../state/locks/memory-leases.js'
 import { Failure } from '../../command.js'
 import type { Config } from '../../config/config.js'
-import type { Prepared } from '../reload.js'
+import type { PreparedReload } from '../reload.js'
 import { Batch, type FromWorker, type QuestionName, type ReloadStep, type ToWorker, WorkerMetrics } from './messages.js'
 
 interface SupervisorOptions {
@@ -86,7 +86,7 @@ export class Supervisor {
    * Has all workers prepare a configuration, except those that have none yet. If one cannot, none keeps it, and this
    * rejects.
    */
-  prepare(config: Config): Promise<Prepared> {
+  prepare(config: Config): Promise<PreparedReload> {
     const configured = [...this.#workers.values()].filter(({ id }) => this.#configured.has(id))
     return this.#steps.prepareAll(configured, config)
   }
@@ -232,7 +232,7 @@ class Steps {
   }
 
   /** Has these workers prepare a configuration. If one cannot, none keeps it, and this rejects. */
-  async prepareAll(workers: readonly Worker[], config: Config): Promise<Prepared> {
+  async prepareAll(workers: readonly Worker[], config: Config): Promise<PreparedReload> {
     const all = (step: ReloadStep) => Promise.allSettled(workers.map((worker) => this.#take(worker, step)))
     const outcomes = await all({ kind: 'prepare', config })
     const discard = async () => {

@@ -11,7 +11,7 @@ import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway, startEmbedded } from '../gateway.js'
 import { onReopen } from '../observability.js'
 import { makeObjectsYoung } from '../process.js'
-import type { Prepare, Prepared } from '../reload.js'
+import type { Prepare, PreparedReload } from '../reload.js'
 import { servicesInWorkers } from '../server-options.js'
 import {
   Batch,
@@ -127,7 +127,7 @@ function openChannel(metrics: Metrics) {
 type TakeStep = (step: ReloadStep) => Promise<void>
 
 function stepsOf(prepare: Prepare, log: Logger): TakeStep {
-  let prepared: Prepared | undefined
+  let prepared: PreparedReload | undefined
   let level: Config['logLevel'] | undefined
   return async (step) => {
     if (step.kind === 'prepare') {

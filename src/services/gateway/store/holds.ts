@@ -6,7 +6,7 @@ import { GIVEN_UP } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
 import { bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
-import { type Freed, type Objects, storedBodyOf } from './objects.js'
+import { type FreedBody, type Objects, storedBodyOf } from './objects.js'
 
 const RELEASE_BATCH = 500
 
@@ -65,7 +65,7 @@ export class HoldTable extends tableOf((connection) => ({
   }
 }
 
-type RetainedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
+type RetainedRow = Omit<FreedBody, 'bodyAt'> & { readonly bodyAt: number }
 
 /** The table of bodies without an object that a pending deal still reads. Call writing methods inside a transaction. */
 export class RetainedBodies extends tableOf((connection) => ({
@@ -82,7 +82,7 @@ export class RetainedBodies extends tableOf((connection) => ({
       body_mark AS "bodyMark"
   `,
 })) {
-  async add(bucket: number, { generation, bodyAt, size, bodyName, bodyMark }: Freed): Promise<void> {
+  async add(bucket: number, { generation, bodyAt, size, bodyName, bodyMark }: FreedBody): Promise<void> {
     await this.sql.add.run(generation, bucket, bodyAt === 'index' ? 1 : 0, size, bodyName, bodyMark)
   }
 
@@ -168,7 +168,7 @@ export class Holds {
    * when it is: the caller then discards it from `Bodies` once the transaction is committed.
    * @param held as the transaction has found the bucket, with whose lock it runs
    */
-  async letGo(tables: LetGoTables, bucket: number, freed: Freed, held: boolean): Promise<boolean> {
+  async letGo(tables: LetGoTables, bucket: number, freed: FreedBody, held: boolean): Promise<boolean> {
     const { generation, bodyAt } = freed
     if (bodyAt === 'network') return false
     if (held && (await tables.holds.covers(bucket, generation))) {

@@ -10,7 +10,7 @@ import type { KeyRules } from './key-rules.js'
 import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
 import { type DeclaredLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
-import { bytesHere, type Freed, type ObjectRow, storedBodyOf } from './objects.js'
+import { bytesHere, type FreedBody, type ObjectRow, storedBodyOf } from './objects.js'
 import { type AccountQuota, type Quotas, quotaOf } from './quotas.js'
 import { above, justAfter } from './scan.js'
 import {
@@ -317,7 +317,7 @@ export class ObjectChanges {
   ): Promise<BatchResult> {
     const work = async (tables: ChangeTables) => {
       const held = await mustStillBe(tables, bucket, locked === undefined)
-      const gone: Freed[] = []
+      const gone: FreedBody[] = []
       let [removed, markers] = [0, 0]
       let answer: RemovalAnswer = {}
       for (const key of await keysIn(tables)) {
@@ -359,7 +359,7 @@ export class ObjectChanges {
     return result
   }
 
-  async #letGo(tables: ChangeTables, { id, held }: LockedBucket, freed: readonly Freed[]): Promise<Stored> {
+  async #letGo(tables: ChangeTables, { id, held }: LockedBucket, freed: readonly FreedBody[]): Promise<Stored> {
     const stored: StoredBody[] = []
     for (const one of freed) if (await this.#holds.letGo(tables, id, one, held === 1)) stored.push(storedBodyOf(one))
     return stored
@@ -394,6 +394,6 @@ async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, a
   return bucket
 }
 
-function bytesOf(freed: readonly Freed[]): number {
+function bytesOf(freed: readonly FreedBody[]): number {
   return freed.reduce((sum, one) => sum + bytesHere(one), 0)
 }

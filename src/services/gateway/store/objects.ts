@@ -37,7 +37,7 @@ export interface ObjectRow extends ListedObject {
 }
 
 /** A body without a row, and where it is stored. */
-export type Freed = Pick<ObjectRow, 'generation' | 'bodyAt' | 'size' | 'bodyName' | 'bodyMark'>
+export type FreedBody = Pick<ObjectRow, 'generation' | 'bodyAt' | 'size' | 'bodyName' | 'bodyMark'>
 
 type Stored = Pick<ObjectRow, 'bodyName' | 'size' | 'bodyMark'>
 
@@ -50,7 +50,7 @@ export function newGeneration(clock: Clock): string {
   return clock.now().toString(16).padStart(16, '0') + randomBytes(8).toString('hex')
 }
 
-export function bytesHere({ bodyAt, size }: Pick<Freed, 'bodyAt' | 'size'>): number {
+export function bytesHere({ bodyAt, size }: Pick<FreedBody, 'bodyAt' | 'size'>): number {
   return bodyAt === 'network' ? 0 : size
 }
 
@@ -142,7 +142,7 @@ const remove = {
 }
 
 /** What a reader of an object wants besides its row. */
-export interface Wanted {
+export interface RowExtras {
   /** The body, if it is in the index. */
   readonly body: boolean
   readonly record: boolean
@@ -173,7 +173,7 @@ export interface FoundRow extends Omit<ObjectRow, 'headers' | 'bodyAt' | 'key'> 
 /** The last write to a key, and the object that the key has. */
 type CurrentWrite = LastWrite & Pick<ObjectRow, 'generation' | 'modified' | 'version'>
 
-type FreedRow = Omit<Freed, 'bodyAt'> & { readonly bodyAt: number }
+type FreedRow = Omit<FreedBody, 'bodyAt'> & { readonly bodyAt: number }
 
 /** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
@@ -220,7 +220,7 @@ export class Objects {
     return row && foundRow(key, row)
   }
 
-  async open(bucket: number, key: Buffer, { body, record }: Wanted): Promise<OpenedObject | undefined> {
+  async open(bucket: number, key: Buffer, { body, record }: RowExtras): Promise<OpenedObject | undefined> {
     const row = await this.#sql.open.get<FoundRow & { body: Uint8Array | null; record: string | null }>(
       bucket,
       key,
@@ -280,7 +280,7 @@ export class Objects {
   }
 
   /** Removes the row and its record; the caller removes the body. */
-  async remove(bucket: number, key: Buffer): Promise<Freed | undefined> {
+  async remove(bucket: number, key: Buffer): Promise<FreedBody | undefined> {
     const row = await this.#sql.remove.get<FreedRow>(bucket, key)
     if (row === undefined) return undefined
     if (this.#engine === 'sqlite') await this.#sql.removeRecord.run(row.generation)

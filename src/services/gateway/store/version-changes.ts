@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
 import type { LastWrite } from './fences.js'
 import { mustBeFree, type ObjectLocks } from './object-locks.js'
-import { type Freed, newGeneration, type ObjectRow, type Objects } from './objects.js'
+import { type FreedBody, newGeneration, type ObjectRow, type Objects } from './objects.js'
 import { freedOf, NULL_VERSION, shownId, timeAfter, type VersionRow, type Versions, versionIdAt } from './versions.js'
 
 interface VersionTables {
@@ -40,14 +40,14 @@ interface NewestVersion {
   /** RFC 3339. */
   readonly modified: string
   /** What had this place. */
-  readonly freed: readonly Freed[]
+  readonly freed: readonly FreedBody[]
   readonly hadObject: boolean
 }
 
 /** The change of a key by a removal. */
 interface Removed {
   /** Rows that are gone. */
-  readonly freed: readonly Freed[]
+  readonly freed: readonly FreedBody[]
   readonly addedMarkers: number
   readonly hadObject: boolean
   readonly answer: RemovalAnswer
@@ -75,7 +75,7 @@ export async function makeWay(
   const time = timeAfter(clock.now(), present ?? (await versions.newest(bucket, key)))
   const modified = rfc3339(time)
   const isSuspended = versioning === 'Suspended'
-  const freed: Freed[] = []
+  const freed: FreedBody[] = []
   if (isSuspended) {
     const former = await find(tables, bucket, key, NULL_VERSION)
     if (former !== undefined) freed.push(await drop(tables, bucket, former, false))
@@ -150,7 +150,7 @@ async function drop(
   bucket: number,
   row: ObjectRow | VersionRow,
   bypass: boolean,
-): Promise<Freed> {
+): Promise<FreedBody> {
   const { objects, versions, locks } = tables
   await mustBeFree(tables, row.generation, bypass)
   await locks.remove(row.generation)

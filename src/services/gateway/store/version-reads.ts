@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
-import type { ObjectRow, Objects, OpenedObject, Wanted } from './objects.js'
+import type { ObjectRow, Objects, OpenedObject, RowExtras } from './objects.js'
 import { shownId, type VersionRow, type Versions } from './versions.js'
 
 /** One of the versions of a key. */
@@ -23,7 +23,7 @@ export async function openVersion(
   bucket: BucketRow,
   key: Buffer,
   ref: VersionRef | undefined,
-  wanted: Wanted,
+  wanted: RowExtras,
 ): Promise<OpenedObject> {
   const { objects, versions } = tables
   if (ref === undefined) {

@@ -7,7 +7,7 @@ import {
   asBuffer,
   type BodyColumns,
   type FoundRow,
-  type Freed,
+  type FreedBody,
   foundRow,
   type ListedObject,
   type ObjectRow,
@@ -251,6 +251,6 @@ export function shownId({ version }: Pick<ObjectRow, 'version'>): string {
   return version ?? NULL_VERSION
 }
 
-export function freedOf({ generation, bodyAt, size, bodyName, bodyMark }: ObjectRow): Freed {
+export function freedOf({ generation, bodyAt, size, bodyName, bodyMark }: ObjectRow): FreedBody {
   return { generation, bodyAt, size, bodyName, bodyMark }
 }

@@ -9,7 +9,7 @@ const BLOCK = 4096
 const BATCH = 100
 
 /** Room that is reserved for one CAR. */
-export interface Room {
+export interface CarRoom {
   /** Bytes that the CAR takes. */
   readonly bytes: number
   /** Reserves room for a CAR of that size, or keeps what is reserved. Returns false when there is none now. */
@@ -47,7 +47,7 @@ export class CarFolder {
   }
 
   /** A reservation of no bytes yet. */
-  room(): Room {
+  room(): CarRoom {
     let taken = 0
     return {
       get bytes() {

@@ -21,12 +21,12 @@ export interface WantedCar {
 }
 
 /** How a provider asks a server, and how long it waits for it. */
-export interface FetchOptions extends Patience {
+export interface FetchOptions extends FetchTimes {
   readonly servers: CarServers
 }
 
 /** How long a provider waits for a server. */
-export interface Patience {
+export interface FetchTimes {
   /** Longest time to the head of the answer, and then without a byte, ms. */
   readonly idleMs: number
   /** Time in which the server may be slower than `bytesPerSecond`, ms. */
@@ -129,7 +129,7 @@ function sizeOf({ statusCode, headers }: IncomingMessage, { size, most }: Wanted
 }
 
 /** Returns the MD5. Throws FetchError unless exactly `size` bytes arrive. */
-async function store(response: IncomingMessage, size: number, target: string, patience: Patience): Promise<string> {
+async function store(response: IncomingMessage, size: number, target: string, patience: FetchTimes): Promise<string> {
   const digest = createHash('md5')
   const begun = patience.now()
   const file = await open(target, 'w', 0o600)
@@ -150,7 +150,7 @@ async function store(response: IncomingMessage, size: number, target: string, pa
   return digest.digest('hex')
 }
 
-function requirePace(bytes: number, elapsedMs: number, { graceMs, bytesPerSecond }: Patience): void {
+function requirePace(bytes: number, elapsedMs: number, { graceMs, bytesPerSecond }: FetchTimes): void {
   if (bytes < ((elapsedMs - graceMs) / 1000) * bytesPerSecond) {
     throw new FetchError(`The server sends less than ${bytesPerSecond} bytes per second.`)
   }

@@ -9,8 +9,8 @@ import type { PlatformTables } from '../store.js'
 import { type DealUpdate, DOWNLOADED, TO_FETCH } from '../tasks/deal-table.js'
 import { writeUpdate } from '../tasks/progress.js'
 import { blocks } from './addresses.js'
-import { CarFolder, type Room } from './car-folder.js'
-import { FetchError, fetchCar, NoRoomError, type Patience } from './fetch-car.js'
+import { CarFolder, type CarRoom } from './car-folder.js'
+import { FetchError, type FetchTimes, fetchCar, NoRoomError } from './fetch-car.js'
 import { type DealToFetch, FetchQueue } from './fetch-queue.js'
 import { Importer } from './importer.js'
 
@@ -23,7 +23,7 @@ const DOWNLOADING = ['Downloading']
 /** Says nothing of the server: a poster could look through the network of this machine with it. */
 const FAILED = 'The CAR cannot be fetched, or is not the one that the task names.'
 
-const patience: Patience = {
+const patience: FetchTimes = {
   idleMs: 60_000,
   graceMs: 60_000,
   bytesPerSecond: 64 * 1024,
@@ -213,7 +213,7 @@ export class ProviderDaemon {
   }
 
   /** Returns true when the provider has the CAR. */
-  async #fetchInto(file: string, deal: DealToFetch, most: number, room: Room): Promise<boolean> {
+  async #fetchInto(file: string, deal: DealToFetch, most: number, room: CarRoom): Promise<boolean> {
     const { id, minerId, user, md5, fileSize, fileSourceUrl: url } = deal
     const { log, lease } = this.#deps
     try {
