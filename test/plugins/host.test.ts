@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
-import type { PluginHooks } from '../../src/api/hooks.js'
 import type { InventoryFields } from '../../src/api/inventory.js'
 import type { Plugin } from '../../src/api/plugin.js'
 import type { Method, Resource } from '../../src/api/request.js'
@@ -112,15 +111,6 @@ t.test('periodic work without an interval keeps the plugin from starting', async
   }
 })
 
-t.test('a plugin that was stopped schedules nothing', async (t) => {
-  let host: PluginHost | undefined
-  const { stop } = await startOver(t, t.testdir(), async (given) => {
-    host = given
-  })
-  await stop()
-  t.throws(() => host?.schedule({ name: 'work', everySeconds: 1, run: async () => {} }), /after it was stopped/)
-})
-
 t.test('a sealed text opens with its key and for its purpose alone', async (t) => {
   const key = randomBytes(32)
   const sealer = createSealer(async () => key)
@@ -130,12 +120,9 @@ t.test('a sealed text opens with its key and for its purpose alone', async (t) =
   t.equal(await sealer.open(sealed, 'a:b'), 'pässword')
   t.equal(await sealer.open(sealed, 'a:c'), undefined, 'another purpose')
   t.equal(await createSealer(async () => randomBytes(32)).open(sealed, 'a:b'), undefined, 'another key')
-  for (const at of [3, 20, 40, sealed.length - 2]) {
-    const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
-    t.equal(await sealer.open(changed, 'a:b'), undefined, `changed at ${at}`)
-  }
-  for (const nonsense of ['', 'v1.', 'v1.AAAA', 'v2.x', sealed.slice(0, -4)])
-    t.equal(await sealer.open(nonsense, 'a:b'), undefined)
+  const changed = sealed.slice(0, 40) + (sealed[40] === 'A' ? 'B' : 'A') + sealed.slice(41)
+  for (const other of ['', 'v1.AAAA', 'v2.x', sealed.slice(0, -4), changed])
+    t.equal(await sealer.open(other, 'a:b'), undefined, other)
   await t.rejects(createSealer(async () => randomBytes(16)).seal('x', 'y'), RangeError)
 })
 
@@ -184,14 +171,7 @@ t.test('selection: keys that cannot change the meaning are ignored', async (t) =
 })
 
 t.test('selection: what is honoured as x-amz-... alone is refused as x-cloud-..., and not passed over', async (t) => {
-  for (const name of [
-    'copy-source',
-    'copy-source-if-match',
-    'copy-source-range',
-    'meta-a',
-    'metadata-directive',
-    'storage-class',
-  ])
+  for (const name of ['copy-source', 'meta-a', 'metadata-directive', 'storage-class'])
     t.equal(outcome('PUT', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
   for (const name of ['expected-bucket-owner', 'source-expected-bucket-owner'])
     t.equal(outcome('GET', 'object', '', { [`x-cloud-${name}`]: '1' }), 'NotImplemented', name)
@@ -238,20 +218,9 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
       async () => Promise.reject(new Error('broken inside')),
       /Fail of the plugin .*faulty.* failed: broken inside"/,
     ],
-    [
-      'throws at once',
-      () => {
-        throw new Error('not even a promise')
-      },
-      /not even a promise/,
-    ],
-    ['throws nothing at all', async () => Promise.reject(undefined), /failed: undefined/],
-    ['never ends', never, /no result within 100 ms/],
     ['answers with nothing', async () => undefined, /undefined, which is not a Reply/],
-    ['answers with an impossible status', async () => ({ status: 99, headers: {} }), /status 99/],
     ['answers without headers', async () => ({ status: 200 }), /headers that are undefined/],
     ['answers with a header that splits', async () => empty({ 'x-a': 'a\r\nx-b: b' }), /Invalid character in header/],
-    ['answers with a header that is none', async () => empty({ 'x a': 'a' }), /x a/],
     ['answers with a list of headers', async () => empty({ 'x-a': ['a'] as never }), /whose value is an array/],
     ['frames its own answer', async () => empty({ 'transfer-encoding': 'chunked' }), /only the server sets/],
     ['lies about its length', async () => xml('<A/>', { 'content-length': 40 }), /a body of 4 bytes/],
@@ -260,11 +229,6 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
       'answers with a document that never comes',
       async () => ({ status: 200, headers: {}, body: { late: never() } }),
       /no result within/,
-    ],
-    [
-      'answers with a document that is none',
-      async () => ({ status: 200, headers: {}, body: { late: Promise.resolve(5) } }),
-      /late document that is a number/,
     ],
     ['throws what only claims to be an S3Error', async () => Promise.reject(claimed), /no <code>/],
   ]
@@ -314,20 +278,16 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
 t.test(
   'the deadline does not count while the body arrives or the client takes its time, and can be another',
   async (t) => {
-    const body = (pieces: number) => ({
-      length: 1,
-      declaredChecksum: undefined,
-      declaredMd5: undefined,
-      empty: false,
+    const pause = () => new Promise((resolve) => setTimeout(resolve, PATIENCE_MS * 2))
+    const body = {
       async stream(sink: (chunk: Buffer) => unknown) {
-        for (let i = 0; i < pieces; i++) {
-          await new Promise((resolve) => setTimeout(resolve, PATIENCE_MS * 2))
-          await sink(Buffer.from('a'))
+        for (const piece of ['a', 'b']) {
+          await pause()
+          await sink(Buffer.from(piece))
         }
-        return { size: pieces }
+        return { size: 2 }
       },
-      collect: async () => ({ bytes: Buffer.from(''), facts: { size: 0 } }),
-    })
+    }
     const limits = { pluginDeadlineMs: PATIENCE_MS * 50, hookDeadlineMs: PATIENCE_MS }
     const run = (made: Plugin, request: unknown = {}) => {
       const [operation] = containPlugin(made, limits).operations
@@ -342,10 +302,9 @@ t.test(
       size = (await request.body.stream(() => {})).size
       return empty()
     })
-    await run(slowUpload, { body: body(2) })
+    await run(slowUpload, { body })
     t.equal(size, 2, 'a slow upload')
 
-    const pause = () => new Promise((resolve) => setTimeout(resolve, PATIENCE_MS * 2))
     const patient = faultyPlugin(async () => empty(void (await pause()) as never), { deadlineMs: PATIENCE_MS * 50 })
     await t.resolves(run(patient), 'a longer deadline of its own')
 
@@ -419,35 +378,6 @@ t.test('columns of inventories that cannot be read fail the inventory, and nothi
   }
 })
 
-t.test('a hook that throws, hangs or is no promise changes no answer', async (t) => {
-  const told: string[] = []
-  const hooks: [string, PluginHooks][] = [
-    ['hangs', { objectStored: never }],
-    [
-      'throws',
-      {
-        objectStored() {
-          throw new Error('broken hook')
-        },
-      },
-    ],
-    ['plain', { objectStored: ((event: { key: string }) => void told.push(event.key)) as never }],
-  ]
-  const server = await startInProcess(t, 'full', {
-    limits: { hookDeadlineMs: PATIENCE_MS },
-    plugins: hooks.map(([name, called]) => ({ name, operations: [], hooks: called })),
-  })
-  await server.s3.send(new CreateBucketCommand({ Bucket: 'hooked' }))
-  await server.s3.send(new PutObjectCommand({ Bucket: 'hooked', Key: 'k', Body: 'bytes' }))
-  t.same(told, ['k'], 'the others are told')
-  const failed = server.lines.filter(({ msg }) => msg === 'a hook failed')
-  t.match(failed, [
-    { plugin: 'hangs', hook: 'objectStored' },
-    { plugin: 'throws', hook: 'objectStored' },
-  ])
-  const { Body } = await server.s3.send(new GetObjectCommand({ Bucket: 'hooked', Key: 'k' }))
-  t.equal(await Body?.transformToString(), 'bytes')
-})
 t.test('start and stop have deadlines', async (t) => {
   const host = {} as Parameters<typeof startPlugins>[1]
   const { log, lines } = keptLog()

@@ -109,7 +109,7 @@ const WORDS: Readonly<Record<string, keyof StatedTerms>> = {
  * Parses `miner=f01;price=0.000005;duration=518400;verified=false;fast=true;confirm=true`. Throws DealTermsInvalid for
  * unknown or repeated words.
  */
-export function metadataTerms(text: string | undefined): StatedTerms | undefined {
+function metadataTerms(text: string | undefined): StatedTerms | undefined {
   if (text === undefined) return undefined
   const stated: Partial<Record<keyof StatedTerms, string>> = {}
   const violations: string[] = []
@@ -133,7 +133,7 @@ export function metadataTerms(text: string | undefined): StatedTerms | undefined
  * parsed.
  * @param owner terms of the bucket and of the options, as far as they are stated
  */
-export function staysWithin(text: string, owner: StatedTerms): boolean {
+function staysWithin(text: string, owner: StatedTerms): boolean {
   const stated = readable(text)
   if (!stated || violationsOf(stated).length > 0) return false
   const { MinerId, Price, DurationEpochs, VerifiedDeal, FastRetrieval, ConfirmPrice } = stated

@@ -174,48 +174,20 @@ t.test('a document that has a form in JSON alone', async (t) => {
   t.match(await ask('/-/aws-model.json', { plugin: 'absent' }), { status: 400, body: /"ArgumentName":"plugin"/ })
 })
 
-interface Model {
-  readonly operations: Record<string, { http: object; input: { shape: string }; output: { shape: string } }>
-  readonly shapes: Record<string, { type: string; members?: Record<string, { shape: string }>; required?: string[] }>
-}
-
-const tree = z.object({
-  Name: z.string(),
-  get Children() {
-    return z.array(tree).optional()
-  },
-})
-
 const grow = (plugin: string) => ({
   plugin,
   operation: defineCall({
     name: 'Grow',
     source: 'docs/test.md',
-    summary: 'Makes it <larger> & larger.',
+    summary: 'Makes it larger.',
     access: 'signed',
-    on: { method: 'POST', resource: 'service', path: `/-/${plugin}/v1/trees/{Name}` },
-    query: z.strictObject({ 'per-year': z.coerce.number().int() }),
-    body: z.strictObject({
-      Name: z.string(),
-      Price: z.union([z.string(), z.number()]).optional(),
-      Loud: z.union([z.boolean(), z.string()]),
-      Kind: z.enum(['oak', 'elm']).nullable(),
-      Rest: z.unknown().optional(),
-      Soil: z.union([z.strictObject({ A: z.string(), B: z.string() }), z.strictObject({ A: z.string() })]),
-      Notes: z.record(z.string(), z.array(z.number())).optional(),
-    }),
-    result: tree,
+    on: { method: 'GET', resource: 'service', path: `/-/${plugin}/v1/trees` },
+    result: z.object({ Name: z.string() }),
     answer: async () => ({ Name: '' }),
   }),
 })
-t.test('calls of one name in two plugins', async (t) => {
-  const { operations } = describeForAws([grow('park'), grow('wood')]) as unknown as Model
-  t.same(Object.keys(operations), ['ParkGrow', 'WoodGrow'])
-})
 
-const family = z.object({
-  Name: z.string(),
-  get Children() {
-    return z.array(family).meta({ element: 'Child' }).optional()
-  },
+t.test('calls of one name in two plugins', async (t) => {
+  const { operations } = describeForAws([grow('park'), grow('wood')])
+  t.same(Object.keys(operations as object), ['ParkGrow', 'WoodGrow'])
 })
