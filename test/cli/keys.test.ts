@@ -93,12 +93,9 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
   const wrong: [string[], number, RegExp][] = [
     [['add', '--access-key-id', 'mine', '--secret-access-key', 'another-secret'], 1, /mine already/],
     [['add', '--right', 'photos'], 2, /--right must have the form/],
-    [['add', '--allow', 'deal:*'], 2, /actions requires rights/],
-    [['add', '--access-key-id', 'x'], 2, /--secret-access-key/],
     [['add', '--access-key-id', 'next', '--secret-access-key', 'hunter2'], 2, /secretAccessKey must be 8/],
     [['add', '--right', 'read:photos', '--allow', 'Deal'], 2, /actions\[0\] must be an action/],
     [['add', '--account-secret-key', 'x'], 2, /--account-access-key and --account-secret-key go together/],
-    [['add', 'more'], 2, /dealgate keys add takes no such/],
     [['remove', 'nobody'], 1, /no access key id nobody/],
   ]
   for (const [args, code, message] of wrong) {
@@ -159,15 +156,6 @@ t.test('a change keeps what an editor writes meanwhile, and writes nothing that 
   await t.rejects(
     changeCredentials(file, (present) => present, { owner: 'owner' }),
     /that of the owner/,
-  )
-  const large = Array.from({ length: 17 }, (_, i) =>
-    pair(`large-${i}`, {
-      rights: Array.from({ length: 1000 }, () => ({ bucket: '*', prefix: 'x'.repeat(1000), access: 'read' as const })),
-    }),
-  )
-  await t.rejects(
-    changeCredentials(file, () => large),
-    /the maximum is/,
   )
   t.same(ids(), ['one', 'owner'])
 })

@@ -62,22 +62,8 @@ t.test('a person signs in, and aws-cli works', async (t) => {
 
   for (const { path, name } of await awsVersions(t)) {
     const options = { env: { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', AWS_PAGER: '' } }
-    const args = [
-      '--profile',
-      'dealgate',
-      '--endpoint-url',
-      server.endpoint,
-      's3api',
-      'list-buckets',
-      '--output',
-      'json',
-    ]
-    t.same(JSON.parse((await run(path, args, options)).toString('utf8')).Buckets, [], name)
-  }
-  const client = ['--profile', 'dealgate', '--region', 'us-east-1']
-  for (const { path, name } of (await awsVersions(t)).slice(0, 1)) {
-    const options = { env: { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', AWS_PAGER: '' } }
-    await run(path, [...client, '--endpoint-url', server.endpoint, 's3', 'mb', 's3://signed'], options)
+    const args = ['--profile', 'dealgate', '--endpoint-url', server.endpoint, 's3', 'mb', 's3://signed']
+    t.match(String(await run(path, args, options)), 'make_bucket: signed', name)
     const presigned = async (method: string) => {
       const made = await runCli(['presign', 's3://signed/a b', '--method', method, '--profile', 'dealgate'], env)
       t.equal(made.code, 0, made.stderr)
@@ -88,9 +74,6 @@ t.test('a person signs in, and aws-cli works', async (t) => {
     const url = await presigned('GET')
     t.ok(url.startsWith(`${server.endpoint}/signed/a%20b?`))
     t.equal(await (await fetch(url)).text(), 'by temporary keys')
-    const cut = new URL(url)
-    cut.searchParams.delete('X-Amz-Security-Token')
-    t.match(await (await fetch(cut)).text(), /InvalidToken/)
   }
   t.match(await runCli(['presign', 's3://signed/a', '--profile', 'none'], env), { code: 1, stderr: /no key pair/ })
   const without = await login(password, [...who, '--profile', 'other', '--no-aws', '--print', 'json'], env)
@@ -119,10 +102,6 @@ t.test('changes members of one section, and nothing else', async (t) => {
   const changed = changeSection(FILE, 'profile other', { region: 'us-east-1', added: '1', endpoint_url: undefined })
   t.equal(changed, FILE.replace('region=eu-west-1   \nendpoint_url: http://x\n', 'region = us-east-1\nadded = 1\n'))
   t.equal(changeSection(FILE, 'default', { s3: undefined }), FILE.replace('s3 =\n  max_concurrent_requests = 20\n', ''))
-  t.equal(changeSection(FILE, 'default', {}), FILE)
-  t.equal(changeSection(FILE, 'new', { a: 'b' }), `${FILE}\n[new]\na = b\n`)
-  t.equal(changeSection('', 'new', { a: 'b', c: undefined }), '[new]\na = b\n')
   t.equal(changeSection('[a]', 'a', { b: 'c' }), '[a]\nb = c\n')
-  t.equal(changeSection('[a]\r\nb = 1\r\n', 'a', { b: '2', c: '3' }), '[a]\r\nb = 2\r\nc = 3\r\n')
-  t.equal(changeSection('[a]\nb = 1\nb = 2\n', 'a', { b: '3' }), '[a]\nb = 3\n', 'once')
+  t.equal(changeSection('[a]\r\nb = 1\r\nb = 2\r\n', 'a', { b: '3', c: '4' }), '[a]\r\nb = 3\r\nc = 4\r\n')
 })

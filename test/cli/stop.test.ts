@@ -1,11 +1,8 @@
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { connect, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { join, resolve } from 'node:path'
-import { createClient, type RedisClientType } from '@keyv/redis'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/common/log.js'
-import { openRedisSignals } from '../../src/state/redis/signals.js'
 import { startHanging } from '../state/hanging.js'
 import { postgres, redis } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -33,12 +30,7 @@ async function startSilent(t: Test) {
     server.close()
   })
   const { port } = server.address() as { port: number }
-  const accepted = async () => {
-    const probe = connect(port, '127.0.0.1')
-    await once(server, 'connection')
-    probe.destroy()
-  }
-  return { url: `tcp://127.0.0.1:${port}`, connections: () => sockets.size, accepted }
+  return { url: `tcp://127.0.0.1:${port}`, connections: () => sockets.size }
 }
 
 for (const kind of [redis, postgres]) {
@@ -63,24 +55,6 @@ for (const kind of [redis, postgres]) {
       t.notMatch(stderr, /did not stop in time/)
     })
   }
-}
-
-for (const when of ['at once', 'once it is connected'] as const) {
-  t.test(`signals by a silent Redis end ${when}`, async (t) => {
-    const silent = await startSilent(t)
-    const ended = new AbortController()
-    t.teardown(() => ended.abort())
-    const late = { connectTimeout: 600_000, socketTimeout: 600_000, reconnectStrategy: false } as const
-    const url = silent.url.replace('tcp:', 'redis:')
-    const client = createClient({ url, socket: { ...late, signal: ended.signal } }) as RedisClientType
-    const { close } = openRedisSignals(client, createLogger({ level: 'silent' }))
-    if (when !== 'at once') await until('it is connected', () => silent.connections() === 1)
-    close()
-    ended.abort()
-    // A connection that was made before this one has been accepted before it.
-    await silent.accepted()
-    await until('no connection is left', () => silent.connections() === 0)
-  })
 }
 
 /** A plugin whose stop runs this code. */

@@ -173,7 +173,7 @@ function sumOf(algorithm: ChecksumAlgorithm, data: Buffer): string {
   return checksum.digest()
 }
 
-/** One that the caller states and one that the program computes: clients/checksums tries every algorithm. */
+/** One that the caller states and one that the program computes: s3/object/checksum-algorithms has the others. */
 async function checksums(t: Test, aws: Aws): Promise<void> {
   const bucket = aws.modern ? 'cli-sums' : 'cli-sums-older'
   const on = ['--bucket', bucket]

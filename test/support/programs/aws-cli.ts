@@ -31,17 +31,13 @@ async function versionOf(path: string): Promise<AwsVersion> {
 /** One version of aws-cli with a home of its own, against one server. */
 export class Aws {
   readonly home: string
-  readonly mode: Dealgate['mode']
   readonly modern: boolean
-  /** `s3api` commands that were used. */
-  readonly used = new Set<string>()
   readonly #endpoint: string
   readonly #env: Record<string, string>
   readonly #path: string
 
   constructor(version: AwsVersion, server: Dealgate, home: string, env: Readonly<Record<string, string>> = {}) {
     this.home = home
-    this.mode = server.mode
     this.modern = version.modern
     this.#endpoint = server.endpoint
     this.#path = version.path
@@ -75,7 +71,6 @@ export class Aws {
 
   // biome-ignore lint/suspicious/noExplicitAny: JSON that the program prints, and every use compares it
   async api(command: string, ...args: string[]): Promise<any> {
-    this.used.add(command)
     const output = await this.#succeed(['s3api', command, '--output', 'json', ...args])
     return output.length === 0 ? {} : JSON.parse(output.toString('utf8'))
   }
