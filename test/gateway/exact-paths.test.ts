@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto'
-import { createServer, request } from 'node:http'
 import t, { type Test } from 'tap'
-import { startServices } from '../../src/services/index.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { Between, type Passed } from '../support/gateway/between.js'
 import { startInProcess } from '../support/server/in-process.js'
-import { listen } from '../support/server/listen.js'
 import { signedRequest, unsignedRequest, type Wanted } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
 
@@ -18,36 +15,20 @@ const resolvesDots = (path: string) => {
 /** As nginx with `merge_slashes`, and Go's ServeMux. */
 const joinsSlashes = (path: string) => path.replace(/\/{2,}/g, '/')
 
-interface Hop {
-  readonly change?: (path: string) => string
-  /** Requests that it changes; default all. */
-  readonly only?: (method: string) => boolean
-  down?: boolean
-  /** It never answers the question. */
-  readonly silent?: boolean
-}
+type Way = Partial<Pick<Between, 'rewrite' | 'fate' | 'leavesUnread'>>
+/** A way that changes the paths of these requests; default all. */
+const changing = (change: (path: string) => string, only?: string): Way => ({
+  rewrite: ({ method, path }) => (only === undefined || only === method ? change(path) : path),
+})
+/** The question whether the way changes paths. */
+const isProbe = ({ path }: Pick<Passed, 'path'>) => path.includes('x'.repeat(900))
 
-/** A proxy before the embedded gateway, and dealgate before both. */
-async function start(t: Test, hop: Hop) {
-  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
-  t.teardown(() => services.stop())
-  const account = await services.gateway.credentials()
-  const paths: string[] = []
-  const relay = createServer((incoming, outgoing) => {
-    const { method = '', url = '', headers } = incoming
-    paths.push(url)
-    if (hop.down) return outgoing.destroy()
-    if (hop.silent && method === 'PUT' && url.includes('x'.repeat(900))) return
-    const path = hop.change && (hop.only?.(method) ?? true) ? hop.change(url) : url
-    const onward = request(services.gateway.url, { path, method, headers, agent: false }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
-      answer.pipe(outgoing)
-    })
-    onward.on('error', () => outgoing.destroy())
-    incoming.pipe(onward)
-  })
-  const url = await listen(relay, t)
-  const server = await startInProcess(t, 'full', { gateway: { url, account }, identities: [owner] })
+/** A server whose way to its gateway is such a one. */
+async function start(t: Test, way: Way) {
+  const server = await startInProcess(t, 'full', { identities: [owner] })
+  const { url, account } = server.gateway
+  const between = Object.assign(await Between.start(t, server.gateway), way)
+  await server.restart({ gateway: { url: between.url, account } })
   const ask =
     (endpoint: string) =>
     async (method: string, path: string, more: Partial<Wanted> = {}) => {
@@ -55,10 +36,9 @@ async function start(t: Test, hop: Hop) {
       return `${status} ${code === '' && method === 'GET' ? body : code}`
     }
   const status = ask(server.endpoint)
-  /** Past the proxy before the gateway. */
+  /** Past the way. */
   const direct = async (...args: Parameters<typeof status>) => {
-    const gateway = { url: services.gateway.url, account }
-    const beside = await startInProcess(t, 'full', { gateway, identities: [owner] })
+    const beside = await startInProcess(t, 'full', { gateway: { url, account }, identities: [owner] })
     return ask(beside.endpoint)(...args)
   }
   const ready = async () => {
@@ -66,14 +46,14 @@ async function start(t: Test, hop: Hop) {
     return { status, problem: JSON.parse(body).problem as string | undefined }
   }
   const warnings = () => server.lines.filter(({ level, msg }) => level === 40 && /resolves/.test(msg)).length
-  const probes = () => paths.filter((path) => path.includes('x'.repeat(900))).length
-  return { server, status, direct, ready, warnings, probes }
+  const probes = () => between.requests.filter(isProbe).length
+  return { server, between, status, direct, ready, warnings, probes }
 }
 
 t.test('keys that the way to the gateway would change are refused', async (t) => {
   const ways = { dots: resolvesDots, slashes: joinsSlashes, both: (path: string) => resolvesDots(joinsSlashes(path)) }
   for (const [name, change] of Object.entries(ways)) {
-    const { server, status, direct, ready, warnings, probes } = await start(t, { change })
+    const { server, status, direct, ready, warnings, probes } = await start(t, changing(change))
     t.equal(await status('PUT', '/box'), '200 ')
     t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
     for (const path of ['/box/p/../x', '/box/./x', '/box/p/..\\x', '/box/..', '/box//x', '/box/p//x']) {
@@ -112,7 +92,7 @@ t.test('keys that the way to the gateway would change are refused', async (t) =>
 })
 
 t.test('a way that changes uploads alone is found', async (t) => {
-  const { status } = await start(t, { change: resolvesDots, only: (method) => method === 'PUT' })
+  const { status } = await start(t, changing(resolvesDots, 'PUT'))
   t.equal(await status('PUT', '/box'), '200 ')
   t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
   t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '400 InvalidArgument')
@@ -136,12 +116,11 @@ t.test('on a way that changes nothing, the owner uses every key', async (t) => {
 })
 
 t.test('a gateway that is down at the start is asked later', async (t) => {
-  const hop: Hop = { change: resolvesDots, down: true }
-  const { server, status, warnings } = await start(t, hop)
+  const { server, between, status, warnings } = await start(t, { ...changing(resolvesDots), fate: () => 'cut-before' })
   await t.rejects(server.proxy.ready(), { code: 'ServiceUnavailable' })
   t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '503 ServiceUnavailable')
   t.equal(warnings(), 0)
-  hop.down = false
+  between.fate = () => 'pass'
   await until('the gateway is back', async () => (await status('PUT', '/box')) === '200 ')
   t.equal(await status('PUT', '/box/x', { body: 'old' }), '200 ')
   t.equal(await status('PUT', '/box/p/../x', { body: 'new' }), '400 InvalidArgument')
@@ -149,7 +128,9 @@ t.test('a gateway that is down at the start is asked later', async (t) => {
 })
 
 t.test('a start does not wait for a question that is never answered', async (t) => {
-  const { server, status, ready } = await start(t, { silent: true })
+  const { server, status, ready } = await start(t, {
+    leavesUnread: (request) => request.method === 'PUT' && isProbe(request),
+  })
   await server.proxy.ready()
   t.same(await ready(), { status: 200, problem: undefined })
   t.equal(await status('PUT', '/box'), '200 ')

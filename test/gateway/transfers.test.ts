@@ -126,21 +126,11 @@ t.test('an object that is overwritten between listing and download is looked at 
 
   // Within one second the headers cannot tell: the listing is asked again.
   const twin = { ...LISTED, lastModified: '2026-01-01T00:00:00.999Z' }
-  const atSecond = (second: number) => always(bytes('twin-bytes', { date: `Thu, 01 Jan 2026 00:00:0${second} GMT` }))
-  const same = await start(t, legacy(atSecond(1), after(twin)))
+  const soon = always(bytes('twin-bytes', { date: 'Thu, 01 Jan 2026 00:00:01 GMT' }))
+  const same = await start(t, legacy(soon, after(twin)))
   const second = await same.client.download('b', 'dir/k')
   t.equal(second.object.revision, '2026-01-01T00:00:00.999Z/10')
   second.discard()
-
-  // Nor can they when the listing took long: what counts is how young the object was when it was listed.
-  const slowly = (n: number) => {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
-    return after(twin)(n)
-  }
-  const slow = await start(t, legacy(atSecond(2), slowly))
-  const third = await slow.client.download('b', 'dir/k')
-  t.equal(third.object.revision, '2026-01-01T00:00:00.999Z/10')
-  third.discard()
 
   const absent: Answer = (r) => r.writeHead(404).end('The specified key does not exist.')
   const gone = await start(t, legacy(always(absent), after(null)))
@@ -162,9 +152,9 @@ t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) 
     legacy(always(whole), () => ({ ...LISTED, size: body.length })),
   )
   const hasty = gateway.client({ timeoutMs: 60_000, idleMs: 1000 })
-  const spans = [{ first: 0 }, { first: 1, last: 2 * MiB }, { first: 700_000, last: 700_000 }, { suffix: 70_000 }]
+  const spans = [{ first: 1, last: 2 * MiB }, { first: 700_000, last: 700_000 }, { suffix: 70_000 }]
   for (const [i, range] of spans.entries()) {
-    const download = await (i === 1 ? hasty : client).download('b', 'dir/k', range)
+    const download = await (i === 0 ? hasty : client).download('b', 'dir/k', range)
     const wanted = body.subarray(download.first, download.last + 1)
     let received = 0
     let out = 0
@@ -179,7 +169,7 @@ t.test('lent bytes: exact spans, slow takers, failures, and leaving', async (t) 
           done()
         },
         // A slow client is no stalled gateway.
-        i === 1 && at === 0 ? 2500 : 0,
+        i === 0 && at === 0 ? 2500 : 0,
       )
     })
     t.equal(received, wanted.length)
@@ -199,18 +189,11 @@ t.test('a full gateway needs one call, and its ranges are its own', async (t) =>
   const { client, gateway } = await start(
     t,
     full((request, response) => {
-      const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '')
-      if (!range)
-        return response
-          .writeHead(200, { ...FACTS, 'content-length': 10, 'cache-control': 'no-store' })
-          .end('0123456789')
-      const first = range[1] === '' ? Math.max(0, 10 - Number(range[2])) : Number(range[1])
-      const last = range[1] === '' || range[2] === '' ? 9 : Math.min(9, Number(range[2]))
-      if (first > last) return response.writeHead(416, { 'content-range': 'bytes */10' }).end()
-      const body = '0123456789'.slice(first, last + 1)
-      return response
-        .writeHead(206, { ...FACTS, 'content-length': body.length, 'content-range': `bytes ${first}-${last}/10` })
-        .end(body)
+      const { range } = request.headers
+      if (range === undefined) response.writeHead(200, { ...FACTS, 'content-length': 10, 'cache-control': 'no-store' })
+      else if (range !== 'bytes=2-4') response.writeHead(416, { 'content-range': 'bytes */10' })
+      else response.writeHead(206, { ...FACTS, 'content-length': 3, 'content-range': 'bytes 2-4/10' })
+      response.end(range === undefined ? '0123456789' : range === 'bytes=2-4' ? '234' : '')
     }),
   )
   const part = await client.download('b', 'k', { first: 2, last: 4 })

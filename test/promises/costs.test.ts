@@ -2,13 +2,11 @@ import t, { type Test } from 'tap'
 import deal from '../../plugins/deal/index.js'
 import pay from '../../plugins/pay/index.js'
 import type { AnyOperation } from '../../src/api/operation.js'
-import { refusedOperations } from '../../src/s3/refused.js'
 import type { Proxy as S3Proxy } from '../../src/server/proxy-options.js'
 import type { Endpoint } from '../suites/sign.js'
 import { contentMd5 } from '../support/content/content.js'
 import { Between } from '../support/gateway/between.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
-import { allOperations } from '../support/server/all-operations.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { exchange, headText } from '../support/sign/raw.js'
@@ -75,14 +73,6 @@ function requestFor({ on, name }: AnyOperation): { target: string; headers: Reco
     headers: { ...(on.header !== undefined && { [on.header]: `/${BUCKET}/key` }), ...(name === 'PostObject' && FORM) },
   }
 }
-
-t.test('every operation of S3 that may have a body declares the right that it needs', async (t) => {
-  for (const operation of allOperations) {
-    const { name, on, call, needs } = operation
-    if (!['PUT', 'POST'].includes(on.method) || on.resource === 'service' || call) continue
-    if (!refusedOperations.includes(operation)) t.ok(needs, name)
-  }
-})
 
 for (const mode of modes)
   t.test(mode, async (t) => {

@@ -54,6 +54,8 @@ export class Between implements GatewayAddress {
   target: string
   /** Asked for each request that is passed on. */
   route = (): string => this.target
+  /** The path that a request is passed on with. */
+  rewrite = ({ path }: Pick<Passed, 'method' | 'path'>): string => path
   /** For requests whose gateway is lost; by default their connection is cut. */
   lost: OwnAnswer | undefined
 
@@ -149,9 +151,10 @@ export class Between implements GatewayAddress {
     else outgoing.writeHead(answer.statusCode ?? 500, answer.headers).end(body)
   }
 
-  #passOn({ method, path, headers, body }: Passed): Promise<IncomingMessage> {
+  #passOn(passed: Passed): Promise<IncomingMessage> {
+    const { method, headers, body } = passed
     return new Promise((resolve, reject) => {
-      const onward = request(this.route(), { path, method, headers, agent: false }, resolve)
+      const onward = request(this.route(), { path: this.rewrite(passed), method, headers, agent: false }, resolve)
       onward.on('error', reject)
       onward.end(body)
     })
