@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http'
-import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -13,12 +12,10 @@ import type { AuditLog } from '../../src/server/audit.js'
 import { createPassthrough, type PassthroughOptions } from '../../src/server/passthrough.js'
 import { Traffic } from '../../src/server/traffic/traffic.js'
 import { listen } from '../support/server/listen.js'
+import { exchange } from '../support/sign/raw.js'
 
-async function listening(t: Test, listener: RequestListener): Promise<number> {
-  const server = createServer(listener)
-  t.teardown(() => server.close().closeAllConnections())
-  return Number(new URL(await listen(server)).port)
-}
+const listening = async (t: Test, listener: RequestListener) =>
+  Number(new URL(await listen(createServer(listener), t)).port)
 
 interface Setting {
   /** Of the server that passes requests on. */
@@ -76,14 +73,8 @@ async function ask(port: number, path: string, { method = 'GET', headers, body }
 }
 
 /** Writes bytes to a connection and gives all that comes back until it is closed. */
-async function raw(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1')
-  socket.setEncoding('latin1')
-  socket.write(bytes)
-  let answer = ''
-  for await (const chunk of socket) answer += chunk
-  return answer
-}
+const raw = async (port: number, bytes: string) =>
+  (await exchange({ endpoint: `http://127.0.0.1:${port}` }, (socket) => socket.write(bytes))).text
 
 /** Answers everything with what was asked. */
 const echo =

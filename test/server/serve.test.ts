@@ -1,7 +1,9 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { type Handler, serve } from '../../src/server/serve.js'
+import { exchange } from '../support/sign/raw.js'
 
 const HOST = '127.0.0.1'
 
@@ -12,26 +14,11 @@ async function started(handler: Handler) {
 }
 
 /** Sends bytes as they are and resolves to everything that comes back until the connection ends. */
-function raw(port: number, text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let answer = ''
-    const socket = connect(port, HOST, () => socket.write(text))
-    socket.setEncoding('latin1')
-    socket.on('data', (chunk) => (answer += chunk))
-    socket.on('end', () => socket.end())
-    socket.on('close', () => resolve(answer))
-    socket.on('error', (error: NodeJS.ErrnoException) => (answer ? resolve(answer) : reject(error)))
-  })
-}
+const raw = async (port: number, bytes: string) =>
+  (await exchange({ endpoint: `http://${HOST}:${port}` }, (socket) => socket.write(bytes))).text
 
 function answered(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => request.on('response', resolve).on('error', reject))
-}
-
-async function textOf(response: IncomingMessage): Promise<string> {
-  let text = ''
-  for await (const chunk of response.setEncoding('utf8')) text += chunk
-  return text
 }
 
 const get = (url: string, options = {}) => answered(httpRequest(url, options).end())
@@ -55,7 +42,7 @@ t.test('the handler gets a request that waits for 100-continue, and asks for the
   const taken = httpRequest(`${url}/taken`, { method: 'PUT', headers })
   taken.on('continue', () => taken.end('body'))
   taken.flushHeaders()
-  t.equal(await textOf(await answered(taken)), 'taken')
+  t.equal(await text(await answered(taken)), 'taken')
 })
 
 // refuse-broken.test.ts has more.
@@ -98,10 +85,10 @@ t.test('garbage after a whole request does not take its answer away', async (t) 
 t.test('a client that stops sending within a body is told so', async (t) => {
   const { port } = await started((req) => req.resume())
   const answer = new Promise<string>((resolve) => {
-    let text = ''
+    let received = ''
     const socket = connect({ port, host: HOST, allowHalfOpen: true })
-    socket.setEncoding('latin1').on('data', (chunk) => (text += chunk))
-    socket.on('close', () => resolve(text))
+    socket.setEncoding('latin1').on('data', (chunk) => (received += chunk))
+    socket.on('close', () => resolve(received))
     socket.end('PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nbod')
   })
   t.match(await answer, /^HTTP\/1\.1 400 [\s\S]*<Code>IncompleteBody</)
@@ -142,7 +129,7 @@ t.test('close serves new connections during its delay, and announces their end',
   const closed = serving.close(60_000, 5000)
   const answer = await get(serving.url)
   t.equal(answer.headers.connection, 'close')
-  t.equal(await textOf(answer), 'done')
+  t.equal(await text(answer), 'done')
   t.equal(await closed, 0)
   await t.rejects(get(serving.url), { code: 'ECONNREFUSED' })
 })
@@ -160,7 +147,7 @@ t.test('close does not wait for idle keep-alive connections', async (t) => {
   await inside.fired
   const closed = serving.close(60_000)
   release()
-  t.equal(await textOf(await running), 'done')
+  t.equal(await text(await running), 'done')
   t.equal(await closed, 0)
 })
 

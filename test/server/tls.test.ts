@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:https'
+import { text } from 'node:stream/consumers'
 import { type ConnectionOptions, connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { serve } from '../../src/server/serve.js'
@@ -35,9 +36,7 @@ function handshake(url: string, options: ConnectionOptions): Promise<Seen> {
 function read(url: string, ca: string, agent: Agent): Promise<string> {
   return new Promise((resolve, reject) => {
     get(url, { ca, agent }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (part: string) => (text += part))
-      response.on('end', () => resolve(text)).on('error', reject)
+      resolve(text(response))
     }).on('error', reject)
   })
 }

@@ -6,7 +6,7 @@ import type { Endpoint, Headers } from '../../suites/sign.js'
  * there, or `patienceMs` have passed.
  */
 export function exchange(
-  server: Endpoint,
+  server: Pick<Endpoint, 'endpoint'>,
   write: (socket: Socket) => void,
   patienceMs = 60_000,
 ): Promise<{ text: string; closed: boolean }> {
