@@ -42,6 +42,7 @@ t.test('every screen', async (t) => {
         await tab.goTo(address)
         await tab.untilTrue(`document.querySelector('main h1') && !/no screen|Loading…/.test(document.body.innerText)`)
         await checked(t, tab, address)
+        if (how === asItIs) t.same(await tab.accessibility(), [], `${address} breaks no rule of axe`)
       }
     })
   }

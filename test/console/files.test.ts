@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { type RequestOptions, request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { runCli, startCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
-import { send } from '../support/sign/send.js'
+import { type Answer, answerTo, send } from '../support/sign/send.js'
 
 /** What a browser loads until the first screen is there, and all that it may load, each file compressed, bytes. */
 const FIRST_BYTES = 60 * 1024
@@ -55,21 +55,6 @@ t.test('the first screen needs little, and every screen is there', async (t) => 
   }
 })
 
-t.test('no file makes elements from text', async (t) => {
-  const sinks =
-    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|\bon[a-z]+="|style="/
-  const own = files.filter((file) => !file.startsWith('vendor'))
-  t.same(
-    own.filter((file) => sinks.test(readFileSync(join('console', file), 'utf8').replace(/^\s*\/\/.*$/gm, ''))),
-    [],
-  )
-  t.same(
-    own.filter((file) => /localStorage|document\.cookie/.test(readFileSync(join('console', file), 'utf8'))),
-    [],
-    'no secret outlives the tab',
-  )
-})
-
 t.test('served', async (t) => {
   const server = await startDealgate(t, { args: ['--console-port', '0'] })
   await t.test('files', (t) => served(t, server))
@@ -93,18 +78,16 @@ t.test('workers, and a console behind a reverse proxy', async (t) => {
 /** Only the port that nobody has asked for may be missing. */
 async function taken(t: Test, server: Dealgate): Promise<void> {
   const args = ['serve', '--port', '0', '--gateway-port', '0', '--data', t.testdir({})]
-  const port = Number(new URL(server.console).port)
   const occupant = createServer()
   // Another program may have it, which is as good.
   await new Promise<void>((done) => occupant.once('error', () => done()).listen(DEFAULT_PORT, '127.0.0.1', done))
   t.teardown(() => occupant.close())
-  for (const given of [port, DEFAULT_PORT]) {
-    const { code, stderr } = await runCli([...args, '--console-port', String(given)])
-    t.equal(code, 1)
-    t.match(stderr, `127.0.0.1:${given} is in use by another process. Choose another port with --console-port`)
-  }
-  const { code, stderr } = await runCli(args, { DEALGATE_CONSOLE_PORT: String(DEFAULT_PORT) })
-  t.same([code, stderr.includes('--console-port')], [1, true], 'a variable gives it, too')
+  const given = Number(new URL(server.console).port)
+  const { code, stderr } = await runCli([...args, '--console-port', String(given)])
+  t.equal(code, 1)
+  t.match(stderr, `127.0.0.1:${given} is in use by another process. Choose another port with --console-port`)
+  const byVariable = await runCli(args, { DEALGATE_CONSOLE_PORT: String(DEFAULT_PORT) })
+  t.match(byVariable, { code: 1, stderr: /--console-port/ })
   const started = await startCli<{ console?: string }>(t, args, { DEALGATE_CONSOLE_PORT: '' })
   t.equal(started.line.console, undefined)
   t.match(started.log, 'so that there is no console')
@@ -159,7 +142,7 @@ async function served(t: Test, server: Dealgate): Promise<void> {
     '/lib//api.js',
     '/lib/..%2fmain.js',
   ])
-    t.equal(await statusOf(server.console, path), 404, path)
+    t.equal((await asIs(server.console, { path })).status, 404, path)
   t.equal((await fetch(server.console, { method: 'POST' })).status, 405)
   const { hostname, port } = new URL(server.console)
   const socket = connect(Number(port), hostname)
@@ -169,30 +152,15 @@ async function served(t: Test, server: Dealgate): Promise<void> {
   t.ok(socket.bytesRead < 100_000, 'a client that does not wait for its answer is cut off')
 }
 
-/** Of a path as it is, which `fetch` would change. */
-function statusOf(url: string, path: string): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    request(url, { path }, (answer) => {
-      answer.resume()
-      resolve(answer.statusCode)
-    })
-      .on('error', reject)
-      .end()
-  })
-}
-
 async function cors(t: Test, server: Dealgate): Promise<void> {
+  const asking = {
+    'access-control-request-method': 'PUT',
+    'access-control-request-headers': 'authorization,x-amz-date',
+  }
   const preflight = (path: string, origin: string) =>
-    fetch(`${server.endpoint}${path}`, {
-      method: 'OPTIONS',
-      headers: {
-        origin,
-        'access-control-request-method': 'PUT',
-        'access-control-request-headers': 'authorization,x-amz-date',
-      },
-    })
+    fetch(`${server.endpoint}${path}`, { method: 'OPTIONS', headers: { origin, ...asking } })
   await send(server, { method: 'PUT', target: '/photos' })
-  for (const path of ['/', '/photos', '/photos/a', '/-/jobs/v1', '/absent/a?uploads=']) {
+  for (const path of ['/', '/photos/a', '/-/jobs/v1', '/absent/a?uploads=']) {
     const allowed = await preflight(path, server.console)
     t.equal(allowed.status, 204, path)
     t.match(Object.fromEntries(allowed.headers), {
@@ -202,39 +170,19 @@ async function cors(t: Test, server: Dealgate): Promise<void> {
       vary: 'Origin',
     })
     t.notOk(allowed.headers.has('access-control-allow-credentials'))
-    for (const other of [
-      'https://attacker.example',
-      server.endpoint,
-      server.console.replace('http:', 'https:'),
-      'null',
-    ]) {
+    for (const other of ['https://attacker.example', server.endpoint, 'null']) {
       const refused = await preflight(path, other)
       t.ok(refused.status >= 400 && !refused.headers.has('access-control-allow-origin'), `${path} from ${other}`)
     }
   }
-  const headers = { origin: server.console }
-  const found = await send(server, { method: 'GET', target: '/photos', headers })
-  t.match(found.headers, {
-    'access-control-allow-origin': server.console,
-    'access-control-expose-headers': '*',
-    vary: 'Origin',
-  })
-  t.notOk('access-control-allow-credentials' in found.headers)
-  for (const target of ['/photos/absent', '/photos/%ff', `/photos/${'a'.repeat(1100)}`, '/photos?unknown']) {
-    const failed = await send(server, { method: 'GET', target, headers })
-    t.ok(failed.status >= 400)
-    t.equal(
-      failed.headers['access-control-allow-origin'],
-      server.console,
-      `the console reads the error of ${target.slice(0, 20)}`,
-    )
+  const get = (target: string, origin: string) => send(server, { method: 'GET', target, headers: { origin } })
+  const exposed = { 'access-control-allow-origin': server.console, 'access-control-expose-headers': '*' }
+  for (const target of ['/photos', '/photos/absent', '/photos/%ff', '/photos?unknown']) {
+    const { headers } = await get(target, server.console)
+    t.match(headers, exposed, `the console reads the answer of ${target}`)
+    t.notOk('access-control-allow-credentials' in headers)
   }
-  const foreign = await send(server, {
-    method: 'GET',
-    target: '/photos',
-    headers: { origin: 'https://attacker.example' },
-  })
-  t.notOk('access-control-allow-origin' in foreign.headers)
+  t.notOk('access-control-allow-origin' in (await get('/photos', 'https://attacker.example')).headers)
 }
 
 async function way(t: Test, server: Dealgate): Promise<void> {
@@ -246,9 +194,9 @@ async function way(t: Test, server: Dealgate): Promise<void> {
   t.equal(sent.headers.get('location'), `${server.console}/`)
   const forwarded = await visit({ ...html, 'x-forwarded-host': 'attacker.example' })
   t.equal(forwarded.headers.get('location'), `${server.console}/`)
-  const other = await answerFor(server.endpoint, 'attacker.example:80')
-  t.match(other, { status: 200, location: undefined })
-  t.match(other.body, `at port ${new URL(server.console).port} of this host`)
+  const other = await asIs(server.endpoint, { headers: { host: 'attacker.example:80', accept: 'text/html' } })
+  t.match(other, { status: 200, headers: { location: undefined } })
+  t.match(other.body.toString(), `at port ${new URL(server.console).port} of this host`)
   for (const [headers, path] of [
     [{}, '/'],
     [{ accept: '*/*' }, '/'],
@@ -262,22 +210,9 @@ async function way(t: Test, server: Dealgate): Promise<void> {
   t.equal((await fetch(none.endpoint, { headers: html, redirect: 'manual' })).status, 403)
 }
 
-function answerFor(url: string, host: string): Promise<{ status?: number; location?: string; body: string }> {
-  return new Promise((resolve, reject) => {
-    request(url, { headers: { host, accept: 'text/html' } }, (answer) => {
-      let body = ''
-      answer.setEncoding('utf8').on('data', (text) => {
-        body += text
-      })
-      answer.on('end', () =>
-        resolve({
-          status: answer.statusCode ?? 0,
-          body,
-          ...(answer.headers.location && { location: answer.headers.location }),
-        }),
-      )
-    })
-      .on('error', reject)
-      .end()
-  })
+/** The answer to a request whose path and headers are as they are, which `fetch` would change. */
+function asIs(url: string, options: RequestOptions): Promise<Answer> {
+  const asked = request(url, options)
+  asked.end()
+  return answerTo(asked)
 }

@@ -5,7 +5,7 @@ import { openWalletRegistry } from '../../src/services/payment/store.js'
 import { NETWORK, newKeys } from '../services/payment/payment-client.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { forward, intercept, respond, startConsole } from './browser.js'
+import { startConsole } from './browser.js'
 
 t.test('payments and tasks', async (t) => {
   const scene = await startConsole(t, { config: { networkEpochSeconds: 0.5 } })
@@ -36,7 +36,6 @@ t.test('payments and tasks', async (t) => {
   const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK, Store: true }
   await ask('POST', '/-/pay/v1/wallet/session', session)
   await tab.click('button', 'Refresh', 'This wallet has paid nothing yet')
-  await accessible('payments')
 
   await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
   await tab.click('link', 'Upload to IPFS for payment')
@@ -73,9 +72,7 @@ t.test('payments and tasks', async (t) => {
   await tab.goTo('#/payments', 'Locked for uploads', '0.5 STABLE')
   await tab.fill('File contains', 'none')
   await tab.click('button', 'Show', 'This wallet has paid nothing yet', 'Left of it')
-  await accessible('a wallet')
   await tab.goTo('#/payments/uploads', 'a<b>.txt')
-  await accessible('uploads that are paid for')
   const csv = tab.page.waitForResponse(
     (response) => response.request().method() === 'GET' && response.url().endsWith('/-/pay/v1/uploads.csv'),
   )
@@ -87,36 +84,17 @@ t.test('payments and tasks', async (t) => {
   const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.000001', File }
   await ask('POST', '/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
   await tab.goTo('#/tasks', 'nightly<b>')
-  await accessible('tasks')
-  for (const [text, shown] of [
-    ['none', 'posted no task'],
-    ['night', 'nightly<b>'],
-  ] as const) {
-    await tab.fill('Name contains', text)
-    await tab.click('button', 'Show', shown)
-  }
   await tab.click('link', 'nightly<b>')
   await until('providers bid', async () => {
     await tab.click('button', 'Refresh')
     return (await tab.text()).includes('Accept…')
   })
   await accessible('a task with bids')
-  const stop = await intercept(tab, /\/-\/task\/v1\/tasks\//, async (request) => {
-    const body = (await (await forward(request)).text())
-      .replace(/"Providers":\[[^\]]*\]/g, '"Providers":[]')
-      .replaceAll('"Username":"t01000"', '"Username":"a bidder without providers"')
-    await respond(request, body)
-  })
-  await tab.click('button', 'Refresh', 'a bidder without providers')
-  await stop()
-  await tab.click('button', 'Refresh')
   await tab.click('button', 'Accept the bid of t01000', 'fil per GiB and epoch of each piece. The other bids lose')
   await tab.sees('Costs at most')
-  await accessible('the confirmation of a bid')
   await tab.click('button', 'Accept')
   await tab.untilTrue(`location.hash.startsWith('#/jobs/')`)
   await tab.sees('Complete')
-  await accessible('the job of an accepted bid')
   await tab.goTo('#/tasks')
   await tab.click('link', 'nightly<b>', 'Won')
   await tab.untilTrue(`!document.body.innerText.includes('Accept…')`)

@@ -1,67 +1,21 @@
 import { createServer } from 'node:http'
-import type { HTTPRequest } from 'puppeteer-core'
+import type { Browser, HTTPRequest } from 'puppeteer-core'
 import t, { type Test } from 'tap'
-import { runCli } from '../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
-import { send, targetOf } from '../support/sign/send.js'
+import { send } from '../support/sign/send.js'
 import { startBrowser, Tab } from './browser.js'
-
-type Browser = NonNullable<Awaited<ReturnType<typeof startBrowser>>>
-
-const HOSTILE = [
-  '<img src=x onerror="document.title=1">.txt',
-  '"><script>alert(1)</script>',
-  'photo\u202egnp.exe',
-  'it\'s "quoted" & &lt;b&gt;.txt',
-  'line\nbreak.txt',
-  `${'long '.repeat(200)}end`,
-  'javascript:alert(1)',
-  '__proto__',
-]
 
 t.test('safety', async (t) => {
   const browser = await startBrowser(t)
   if (!browser) return
   const server = await startDealgate(t, { args: ['--console-port', '0'] })
   await send(server, { method: 'PUT', target: '/photos' })
-  await t.test('names of others are text', (t) => names(t, browser, server))
   await t.test('a stored page cannot reach the console', (t) => attack(t, browser, server))
-  await t.test('a limited key pair sees its prefix', (t) => limited(t, browser, server))
   await t.test('a session that only reads changes nothing', (t) => readOnly(t, browser, server))
   await t.test('what is not selected stays as it is', (t) => selected(t, browser, server))
   await t.test('a session stays in its tab, and ends', (t) => staying(t, browser, server))
 })
-
-async function names(t: Test, browser: Browser, server: Dealgate): Promise<void> {
-  for (const key of HOSTILE) {
-    const headers = { 'content-type': 'text/html', 'x-amz-meta-note': '<b onclick=alert(1)>' }
-    await send(server, {
-      method: 'PUT',
-      target: targetOf('photos', key),
-      headers,
-      body: Buffer.from('<script>document.title="run"</script>'),
-    })
-  }
-  const tab = await Tab.open(t, browser, server)
-  await tab.signIn()
-  await tab.goTo('#/buckets/photos/objects', `1 folder and ${HOSTILE.length - 1} objects on this page`)
-  t.same(await tab.accessibility(), [])
-  const text = await tab.text()
-  t.match(text, '<img src=x onerror="document.title=1">.txt')
-  t.match(text, 'photoU+202Egnp.exe')
-  t.match(text, 'lineU+000Abreak.txt')
-  t.notMatch(text, '\u202e')
-  t.equal(await tab.page.evaluate('document.querySelectorAll("main img, main script").length'), 0)
-  for (const key of HOSTILE) {
-    await tab.goTo(`#/buckets/photos/object?${new URLSearchParams({ key })}`, 'There is no deal for this object')
-    await tab.click('button', 'Show a preview', '<script>document.title="run"</script>')
-    await tab.click('summary', 'Checksums and metadata', '<b onclick=alert(1)>')
-    t.match(await tab.page.title(), /^[^\u202e\n]*· dealgate$/)
-    await tab.goTo('#/buckets', 'Create bucket')
-  }
-  t.same(tab.complaints, [])
-}
 
 /** As an attacker would who can store objects, and whose page a person visits who is signed in. */
 async function attack(t: Test, browser: Browser, server: Dealgate): Promise<void> {
@@ -121,29 +75,14 @@ async function attack(t: Test, browser: Browser, server: Dealgate): Promise<void
   t.same(taken, ['/scripts-of-another-page'], 'no script of a stored page ran')
 }
 
-async function limited(t: Test, browser: Browser, server: Dealgate): Promise<void> {
-  const added = await runCli(['keys', 'add', '--data', server.data, '--right', 'read:photos/mine/', '--print', 'json'])
-  const { accessKeyId: id, secretAccessKey: secret } = JSON.parse(added.stdout)
-  await send(server, { method: 'PUT', target: '/photos/mine/a.txt', body: Buffer.from('a') })
-  await send(server, { method: 'PUT', target: '/photos/theirs/b.txt', body: Buffer.from('b') })
-  const tab = await Tab.open(t, browser, server)
-  await tab.signIn({ pair: { id, secret } })
-  await tab.goTo('#/buckets/photos/objects?prefix=mine%2F', '1 object on this page')
-  await tab.goTo('#/buckets/photos/objects?prefix=theirs%2F', 'Not allowed')
-  t.notMatch(await tab.text(), 'b.txt')
-  await tab.goTo('#/buckets/photos/object?key=theirs%2Fb.txt', 'AccessDenied')
-  t.same(await tab.accessibility(), [])
-  t.same(tab.complaints, [])
-}
-
 async function readOnly(t: Test, browser: Browser, server: Dealgate): Promise<void> {
+  await send(server, { method: 'PUT', target: '/photos/mine/a.txt', body: Buffer.from('a') })
   const tab = await Tab.open(t, browser, server)
   await tab.signIn({ boxes: ['Read only'] })
   await tab.sees('read only')
   await tab.click('link', 'photos')
   await tab.click('checkbox', 'Select mine/')
   await tab.click('button', 'Delete…')
-  await tab.click('button', 'Delete 1 object', 'Access')
   await tab.click('button', 'Delete 1 object', 'Access')
   t.notMatch(await tab.text(), 'Done:')
   t.equal((await send(server, { method: 'HEAD', target: '/photos/mine/a.txt' })).status, 200)
