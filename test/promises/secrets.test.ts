@@ -1,7 +1,7 @@
 import t from 'tap'
 import { bytes } from '../support/content/content.js'
 import { firstAccount } from '../support/gateway/embedded.js'
-import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
+import { inEachMode } from '../support/server/dealgate.js'
 import { presigned, send, targetOf } from '../support/sign/send.js'
 
 /** docs/design.md, promise 10: secrets do not leak, not in logs and not in answers. */
@@ -29,12 +29,12 @@ inEachMode(
       t.equal(await visit(`${presigned(server, 'GET', path, brand)}&torrent`), 403)
       t.equal(await visit(presigned(server, 'PATCH', path, brand), { method: 'PATCH' }), 405)
     }
-    const { accessKey, secretKey } = server
+    const { endpoint, region, accessKey, secretKey } = server
     for (const credentials of [
       { accessKey, secretKey: 'x'.repeat(20) },
       { accessKey: 'NOBODY', secretKey },
     ]) {
-      const answer = await send({ ...endpointOf(server), ...credentials }, { method: 'GET', target })
+      const answer = await send({ endpoint, region, ...credentials }, { method: 'GET', target })
       t.equal(answer.status, 403)
       said.push(answer.body.toString())
     }
@@ -48,7 +48,8 @@ inEachMode(
     const { code } = await server.stop()
     t.equal(code, 0)
 
-    const gatewaySecret = secretOfGateway(server.data)
+    // The embedded gateway keeps its account in the data folder.
+    const gatewaySecret = firstAccount(server.data).secretKey
     const secrets: Record<string, string> = { 'the secret key': secretKey, 'the gateway’s secret key': gatewaySecret }
     for (const [name, secret] of Object.entries(secrets)) {
       t.ok(secret.length >= 8)
@@ -65,12 +66,3 @@ inEachMode(
   },
   { args: ['--log-level', 'debug'] },
 )
-
-function endpointOf({ endpoint, region }: Dealgate) {
-  return { endpoint, region }
-}
-
-/** The embedded gateway keeps its account somewhere in the data folder. */
-function secretOfGateway(data: string): string {
-  return firstAccount(data).secretKey
-}
