@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { contentMd5 } from '../support/content/content.js'
-import { type Answer, type Endpoint, type Sending, send, targetOf } from '../support/sign/send.js'
+import { type Answer, type Endpoint, insist, type Sending, send, targetOf } from '../support/sign/send.js'
 import type { Found, KeyHistory, Locking, Removal, Span, Write } from './version-model.js'
-import { insist } from './write-scene.js'
 
 /** A bucket with object lock, and one whose versioning is suspended and enabled again. */
 export const LOCKED = 'locked'

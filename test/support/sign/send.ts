@@ -2,6 +2,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { presignQuery, UNSIGNED_PAYLOAD, uriEncode } from '../../../src/common/sigv4.js'
 import { type Endpoint, type Headers, type Signed, type Signing, sign } from '../../suites/sign.js'
 import { sha256 } from '../content/content.js'
+import { until } from '../waiting.js'
 
 export { type Endpoint, type Headers, type Signed, type Signing, sign, UNSIGNED_PAYLOAD, uriEncode }
 
@@ -55,6 +56,16 @@ export function send(server: Endpoint, sending: Sending, agent: Agent | false = 
   const answer = answerTo(request)
   request.end(body)
   return answer
+}
+
+/** Repeats a request as clients do, until it is answered with success. Rejects if it is refused. */
+export function insist(server: Endpoint, what: string, sending: Sending): Promise<Answer> {
+  return until(what, async () => {
+    const answer = await send(server, sending).catch(() => undefined)
+    if (answer === undefined || answer.cut || answer.status >= 500) return undefined
+    if (answer.status >= 400) throw new Error(`${what}: ${answer.status} ${answer.body}`)
+    return answer
+  })
 }
 
 /** Opens a request with exactly this target; nothing in it is normalised. Default: a connection of its own. */
