@@ -10,7 +10,7 @@ import { firstAccount } from '../support/gateway/embedded.js'
 import { endsWithUs } from '../support/server/child.js'
 import { CLI, environment, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
-import { answerTo, open, send, sign, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
+import { send } from '../support/sign/send.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { account, keysFor, logsIn, type Pair } from './account-commands.js'
 
@@ -41,12 +41,6 @@ t.test('accounts that are added, rotated and removed count at once, without a re
   t.match(listed.stdout, /^ACCESS KEY +NAME +BUCKETS +CREATED +CANONICAL ID\n/)
   t.match(listed.stdout, new RegExp(`\\n${second.accessKey} +second +1 +\\S+Z +[0-9a-f]{64}\\n`))
   t.notMatch(listed.stdout, second.secretKey)
-  const accounts = await account<{ accessKey: string; isIamUser: boolean; buckets: number }[]>(data, 'list')
-  t.match(accounts, [
-    { accessKey: firstAccount(data).accessKey, isIamUser: false, buckets: 1 },
-    { accessKey: added.accessKey, isIamUser: true, buckets: 0 },
-    { accessKey: second.accessKey, isIamUser: true, buckets: 1 },
-  ])
 
   const rotated = await account<Pair & { keys: string[] }>(data, 'rotate', second.accessKey)
   t.same(rotated.keys, [tenant.accessKeyId])
@@ -79,21 +73,15 @@ t.test('what the commands refuse', async (t) => {
   t.match(await account(data, 'add', ...args), { accessKey: 'mine', secretKey: 'my-own-secret' })
   for (const [code, wrong, stderr] of [
     [1, ['add', ...args], /Another account has this access key/],
-    [1, ['add', '--account-access-key', 'a', '--account-secret-key', 'my-own-secret'], /3 to 128 printable/],
     [2, ['add', '--account-access-key', 'other'], /go together/],
     [2, ['add', '--name', 'two\nlines'], /--name must have/],
-    [2, ['add', 'excess'], /takes no such argument/],
-    [1, ['remove', 'nobody'], /no account with the access key nobody/],
-    [1, ['rotate', 'nobody'], /no account with the access key nobody/],
+    [1, ['remove', 'unknown'], /no account with the access key unknown/],
+    [1, ['rotate', 'unknown'], /no account with the access key unknown/],
   ] as const)
     t.match(await runCli(['account', ...wrong, '--data', data]), { code, stderr, stdout: '' }, wrong.join(' '))
-  const away = {
-    DEALGATE_GATEWAY_URL: 'http://127.0.0.1:1',
-    DEALGATE_GATEWAY_ACCESS_KEY: 'abc',
-    DEALGATE_GATEWAY_SECRET_KEY: 'abcdefgh',
-  }
+  const keys = { DEALGATE_GATEWAY_ACCESS_KEY: 'abc', DEALGATE_GATEWAY_SECRET_KEY: 'abcdefgh' }
+  const away = { DEALGATE_GATEWAY_URL: 'http://127.0.0.1:1', ...keys }
   t.match(await runCli(['account', 'list', '--data', data], away), { code: 1, stderr: /are managed there/ })
-  t.match(await runCli(['account', '--help']), { code: 0, stdout: /rotate/ })
   t.equal(statSync(join(data, 'services', 'gateway', 'index.db')).mode & 0o777, 0o600)
 
   const running = await startDealgate(t, { data })
@@ -106,75 +94,54 @@ t.test('what the commands refuse', async (t) => {
 })
 
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
-
-/** When commands are killed, in parts of the time of a whole one: before their work, in it, and never. */
+/** When commands are killed, in parts of the time of a whole one: before their work, and in it. */
 const MOMENTS = [0.5, 0.85, 0.7, 0.95, 0.6, 0.9]
-const NEVER_MS = 60_000
 
 t.test('a command that is killed leaves the account as it was or as it was to be', async (t) => {
   const first = await account(data, 'add', '--account-access-key', 'kept', '--account-secret-key', 'first-secret')
   const tenant = await keysFor(data, first)
-  /** Kills the command after so many milliseconds, wherever it is then, and returns what it has printed. */
-  const killed = async (after: number, ...args: string[]) => {
-    const child = spawn(process.execPath, [...CLI, 'account', ...args, '--data', data, '--print', 'json'], {
-      env: environment(),
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    endsWithUs(child)
-    let stdout = ''
-    child.stdout.on('data', (chunk) => (stdout += chunk))
-    const closed = once(child, 'close')
-    await Promise.race([delay(after, undefined, { ref: false }), closed])
-    child.kill('SIGKILL')
-    await closed
-    return stdout
-  }
-  let secret = first.secretKey
+  const extra = { accessKey: 'extra', secretKey: 'secret-key' }
+  const given = ['--account-access-key', extra.accessKey, '--account-secret-key', extra.secretKey]
   const began = performance.now()
-  await killed(NEVER_MS, 'list')
+  await account(data, 'list')
   const wholeMs = performance.now() - began
-  const moment = (round: number) => (round === 0 ? NEVER_MS : wholeMs * (MOMENTS[round % MOMENTS.length] ?? 1))
   for (let round = 0; round < ROUNDS; round++) {
-    const printed = await killed(moment(round), 'rotate', 'kept')
-    if (printed.endsWith('\n')) secret = JSON.parse(printed).secretKey
-    const extra = await killed(
-      moment(round),
-      'add',
-      '--account-access-key',
-      `extra-${round}`,
-      '--account-secret-key',
-      'secret-key',
-    )
-    const accounts = await account<{ accessKey: string }[]>(data, 'list')
-    const isThere = accounts.some(({ accessKey }) => accessKey === `extra-${round}`)
-    if (extra !== '' || round === 0) t.ok(isThere, 'what was printed is there')
-    t.equal(
-      await logsIn(server.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' }),
-      isThere,
-      'a whole account or none',
-    )
+    const part = MOMENTS[round % MOMENTS.length] ?? 1
+    await killed(wholeMs * part, 'rotate', 'kept')
+    const printed = await killed(wholeMs * part, 'add', ...given)
+    const accounts = await account<Pair[]>(data, 'list')
+    const isThere = accounts.some(({ accessKey }) => accessKey === extra.accessKey)
+    if (printed !== '') t.ok(isThere, 'what was printed is there')
+    t.equal(await logsIn(server.gateway, extra), isThere, 'a whole account or none')
     if (!isThere) continue
-    const removed = await killed(moment(round), 'remove', `extra-${round}`)
-    const stays = await logsIn(server.gateway, { accessKey: `extra-${round}`, secretKey: 'secret-key' })
-    if (removed !== '' || round === 0) t.notOk(stays)
+    const removed = await killed(wholeMs * part, 'remove', extra.accessKey)
+    if (removed !== '') t.notOk(await logsIn(server.gateway, extra))
+    await runCli(['account', 'remove', extra.accessKey, '--data', data])
   }
-  t.equal(
-    (await account<{ accessKey: string }[]>(data, 'list')).filter(({ accessKey }) => accessKey === 'kept').length,
-    1,
-  )
   const last = await account(data, 'rotate', 'kept')
   t.ok(await logsIn(server.gateway, last), 'a repetition repairs what a crash left')
-  t.notOk(await logsIn(server.gateway, { accessKey: 'kept', secretKey: secret }))
+  t.notOk(await logsIn(server.gateway, first))
   t.match(readFileSync(join(data, 'credentials.json'), 'utf8'), last.secretKey)
   t.equal((await signedRequest(server.endpoint, tenant, { method: 'PUT', path: '/theirs' })).status, 200)
 })
 
-// Quotas of accounts at the embedded gateway.
-
-interface Quota {
-  readonly quota: object
-  readonly usage: { readonly bytes: number; readonly objects: number }
+/** Kills a command after so many milliseconds, wherever it is then, and returns what it has printed. */
+async function killed(after: number, ...args: string[]): Promise<string> {
+  const child = spawn(process.execPath, [...CLI, 'account', ...args, '--data', data, '--print', 'json'], {
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  endsWithUs(child)
+  let stdout = ''
+  child.stdout.on('data', (chunk) => (stdout += chunk))
+  const closed = once(child, 'close')
+  await Promise.race([delay(after, undefined, { ref: false }), closed])
+  child.kill('SIGKILL')
+  await closed
+  return stdout
 }
+
+// Quotas of accounts at the embedded gateway.
 
 const endpointFor = ({ endpoint, region }: Endpoint, keys: { accessKeyId: string; secretAccessKey: string }) => ({
   ...{ endpoint, region },
@@ -184,64 +151,47 @@ const endpointFor = ({ endpoint, region }: Endpoint, keys: { accessKeyId: string
 
 t.test('an account stores no more than its quota', async (t) => {
   const pair = await account(data, 'add', '--name', 'tenant')
-  const { accessKey } = pair
-  const tenant = endpointFor(server, await keysFor(data, pair))
-  const ask = (method: string, target: string, body?: Buffer) => send(tenant, { method, target, ...(body && { body }) })
+  const keys = await keysFor(data, pair)
+  const ask = (method: string, target: string, body?: Buffer) =>
+    send(endpointFor(server, keys), { method, target, ...(body && { body }) })
   const put = (key: string, bytes: number) => ask('PUT', `/tenant/${key}`, Buffer.alloc(bytes))
-  const quota = (...args: string[]) => account<Quota>(data, 'quota', accessKey, ...args)
+  const quota = (...args: string[]) => account<{ usage: object }>(data, 'quota', pair.accessKey, ...args)
   const refused = { status: 403, code: 'QuotaExceeded', message: /quota of the account/ }
+  const stored = async () => {
+    const listed = await ask('GET', '/tenant?list-type=2')
+    const sizes = [...String(listed.body).matchAll(/<Size>(\d+)</g)].map(([, size]) => Number(size))
+    return { objects: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+  }
 
-  t.same((await quota()).quota, { bytes: null, objects: null, uploads: null })
   t.equal((await ask('PUT', '/tenant')).status, 200)
   await quota('--bytes', '100000')
   t.same(await quota('--objects', '4'), {
-    accessKey,
+    accessKey: pair.accessKey,
     quota: { bytes: 100_000, objects: 4, uploads: null },
     usage: { bytes: 0, objects: 0 },
   })
-
   const files = await Promise.all(Array.from({ length: 6 }, (_, i) => put(`file-${i}`, 40_000)))
   t.same(files.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'concurrent writers')
-  t.match(
-    files.find(({ status }) => status === 403),
-    refused,
-  )
   t.same((await quota()).usage, { bytes: 80_000, objects: 2 })
-  const [first] = files.flatMap(({ status }, i) => (status === 200 ? [`file-${i}`] : []))
-  t.equal((await put(first ?? '', 40_000)).status, 200, 'the same size again')
-  t.match(await put(first ?? '', 70_000), refused, 'a larger one')
+  const first = `file-${files.findIndex(({ status }) => status === 200)}`
+  t.equal((await put(first, 40_000)).status, 200, 'the same size again')
+  t.match(await put(first, 70_000), refused, 'a larger one')
   t.equal((await ask('GET', `/tenant/${first}`)).body.length, 40_000, 'the former object stays')
-
-  const target = '/tenant/large'
-  const { headers } = sign(tenant, { method: 'PUT', target, payloadHash: UNSIGNED_PAYLOAD })
-  const large = open(tenant, 'PUT', target, { ...headers, 'content-length': '5000000' })
-  const answer = answerTo(large)
-  large.end(Buffer.alloc(5_000_000))
-  t.match(await answer, refused)
-
   const small = await Promise.all(Array.from({ length: 6 }, (_, i) => put(`small-${i}`, 10)))
   t.same(small.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'objects')
   t.equal((await ask('DELETE', `/tenant/${first}`)).status, 204)
   t.equal((await put('one-more', 10)).status, 200)
 
-  await t.test('also after kill -9', async (t) => {
-    const before = (await quota()).usage
-    const writes = Array.from({ length: 4 }, (_, i) => put(`small-${i}`, 5_000).catch(() => undefined))
-    await server.kill9()
-    await Promise.all(writes)
-    await server.start()
-    const again = { ...tenant, endpoint: server.endpoint }
-    const listed = await send(again, { method: 'GET', target: '/tenant?list-type=2' })
-    const sizes = [...String(listed.body).matchAll(/<Size>(\d+)</g)].map(([, size]) => Number(size))
-    const { usage } = await quota()
-    t.same(usage, { objects: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) }, 'counted right')
-    t.ok(usage.objects <= 4 && before.objects <= 4)
-  })
+  const writes = Array.from({ length: 4 }, (_, i) => put(`small-${i}`, 5_000).catch(() => undefined))
+  await server.kill9()
+  await Promise.all(writes)
+  await server.start()
+  t.same((await quota()).usage, await stored(), 'counted right after kill -9')
+  t.ok((await stored()).objects <= 4)
 
-  t.same((await quota('--bytes', 'none', '--objects', 'none')).quota, { bytes: null, objects: null, uploads: null })
-  const owner = { ...tenant, endpoint: server.endpoint }
-  t.equal((await send(owner, { method: 'PUT', target: '/tenant/a', body: Buffer.alloc(200_000) })).status, 200)
-  const wrong = await runCli(['account', 'quota', accessKey, '--bytes', 'many', '--data', data])
+  await quota('--bytes', 'none', '--objects', 'none')
+  t.equal((await put('large', 200_000)).status, 200)
+  const wrong = await runCli(['account', 'quota', pair.accessKey, '--bytes', 'many', '--data', data])
   t.match(wrong, { code: 2, stderr: /--bytes must be a whole number, or none/ })
 })
 
@@ -254,23 +204,16 @@ t.test('an account has no more multipart uploads under way than its quota', asyn
   t.equal((await send(one, { method: 'PUT', target: '/uploads' })).status, 200)
   const before = await create(one)
   await quota('3')
-
   const begun = await Promise.all(Array.from({ length: 6 }, (_, n) => create(n % 2 === 0 ? one : two, n)))
   t.same(begun.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], 'of all key pairs together')
-  t.match(
-    begun.find(({ status }) => status === 403),
-    { code: 'QuotaExceeded', message: /3 multipart uploads. It has 3 under way/ },
-  )
+  t.match(await create(one), { code: 'QuotaExceeded', message: /3 multipart uploads. It has 3 under way/ })
   t.equal((await send(server, { method: 'PUT', target: '/owner' })).status, 200)
   t.equal((await send(server, { method: 'POST', target: '/owner/key?uploads=' })).status, 200, 'another account')
 
   const id = /<UploadId>([^<]+)</.exec(String(before.body))?.[1]
   t.equal((await send(one, { method: 'DELETE', target: `/uploads/key-0?uploadId=${id}` })).status, 204)
   t.equal((await create(two)).status, 200, 'one has ended')
-  t.equal((await create(two)).status, 403)
-  t.match(await runCli(['account', 'quota', pair.accessKey, '--uploads', 'none', '--data', data]), {
-    stdout: /^uploads\s+-\s+none$/m,
-  })
+  await quota('none')
   t.equal((await create(two)).status, 200)
   await quota('4')
   t.match(await create(two), { message: /It has 4 under way/ }, 'also those that were begun without a quota')

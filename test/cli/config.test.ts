@@ -24,15 +24,7 @@ function problemsOf(run: () => unknown): readonly string[] {
 
 t.test('defaults: complete, checked by their own kind, frozen', async (t) => {
   const config = readConfig({ env: {} })
-  t.match(config, {
-    port: 9000,
-    host: '127.0.0.1',
-    data: './dealgate-data',
-    region: 'us-east-1',
-    accessLog: true,
-    signedBasePath: [],
-  })
-  t.equal(config.accessKey, undefined)
+  t.match(config, { port: 9000, host: '127.0.0.1', region: 'us-east-1', accessLog: true, accessKey: undefined })
   t.ok(Object.isFrozen(config))
   t.ok(Object.isFrozen(config.signedBasePath))
   for (const name of optionNames) {
@@ -69,10 +61,6 @@ t.test('every kind of value is read from text and from JSON', async (t) => {
   t.same(fromFile, fromText)
   t.same(fromText.signedBasePath, ['/a', '/b/c'])
   t.same(readConfig({ flags: { signedBasePath: ['/x'] }, env: {} }).signedBasePath, ['/x'], 'a repeated flag')
-  const blocks = ['10.0.0.0/8', '2001:db8::1']
-  t.same(readConfig({ env: { DEALGATE_TRUSTED_PROXIES: blocks.join(',') } }).trustedProxies, blocks)
-  t.same(readConfig({ flags: { trustedProxies: blocks }, env: {} }).trustedProxies, blocks)
-  t.same(readConfig({ env: {} }).trustedProxies, [], 'none by default')
 })
 
 t.test('a mistyped name is answered with the nearest one', async (t) => {
@@ -84,8 +72,6 @@ t.test('a mistyped name is answered with the nearest one', async (t) => {
   t.match(problems, /xyzzy in .* is no option$/m)
   t.match(await runCli(['serve', '--prt=3']), { code: 2, stderr: /--prt=3 is no option .* Did you mean --port\?/ })
   t.match(await runCli(['kyes']), { code: 2, stderr: /kyes is no command.* Did you mean keys\?/ })
-  const far = await runCli(['wallet', 'fund', '1', '--keystore', 'x'])
-  t.match(far, { code: 2, stderr: /--keystore is no option of dealgate wallet fund$/m }, 'not --password')
   t.match(await runCli(['keys', 'ad']), { code: 2, stderr: /Did you mean add\?/ })
 
   t.same(
@@ -104,21 +90,13 @@ t.test('a mistyped name is answered with the nearest one', async (t) => {
       'The variable DEALGATE_XYZZY belongs to no option and has no effect',
     ],
   )
-  const doctor = await runCli(['doctor', '--data', join(t.testdirName, 'data'), '--port', '0', '--gateway-port', '0'], {
-    DEALGATE_REGOIN: 'x',
-  })
-  t.match(doctor.stdout, /DEALGATE_REGOIN .* Did you mean DEALGATE_REGION\?/)
 })
 
 t.test('certificates in a config file are relative to it', async (t) => {
   const folder = t.testdir({})
   const file = join(folder, 'dealgate.json')
-  const gateway = {
-    gatewayUrl: 'https://g',
-    gatewayAccessKey: 'abc',
-    gatewaySecretKey: 'abcdefgh',
-    gatewayCa: 'ca.pem',
-  }
+  const keys = { gatewayAccessKey: 'abc', gatewaySecretKey: 'abcdefgh' }
+  const gateway = { gatewayUrl: 'https://g', ...keys, gatewayCa: 'ca.pem' }
   writeFileSync(file, JSON.stringify({ tlsKey: 'tls/a.key,/b.key', ...gateway }))
   const { tlsCert, tlsKey, gatewayCa } = readConfig({ flags: { config: file, tlsCert: ['c.pem', 'd.pem'] }, env: {} })
   t.same(tlsKey, [join(folder, 'tls/a.key'), '/b.key'])
@@ -167,18 +145,13 @@ t.test('options that belong together', async (t) => {
   t.match(of({ gatewayUrl: 'http://x' }), /--gateway-url needs --gateway-access-key and --gateway-secret-key/)
   t.match(of({ gatewayUrl: 'http://x', gatewayAccessKey: 'abc' }), /--gateway-access-key needs --gateway-secret-key/)
   t.equal(of(pair), '', 'the embedded gateway takes an account too')
-  t.match(of({ gatewayUrl: 'http://x', ...pair, gatewayPort: '1' }), /--gateway-port is for the embedded gateway/)
-  t.match(of({ gatewayUrl: 'http://x', ...pair, kuboApi: 'http://k' }), /--kubo-api is for the embedded gateway/)
-  t.equal(of({ gatewayUrl: 'http://x', ...pair }), '')
-  t.match(of({ gatewayUrl: 'http://x', ...pair, platformPort: '1' }), /--platform-port is for the embedded gateway/)
-  t.equal(of({ gatewayUrl: 'http://x', ...pair, platformUrl: 'http://y' }), '')
-  t.match(of({ platformUrl: 'http://y', platformPort: '1' }), /--platform-port is for the embedded task platform/)
-  t.match(of({ platformUrl: 'http://y', platformHost: 'x' }), /--platform-host is for the embedded task platform/)
+  const another = { gatewayUrl: 'http://x', ...pair }
+  t.equal(of({ ...another, platformUrl: 'http://y', paymentUrl: 'http://y' }), '')
+  for (const name of ['gatewayPort', 'platformPort', 'paymentPort', 'kuboApi'] as const)
+    t.match(of({ ...another, [name]: name === 'kuboApi' ? 'http://k' : '1' }), `${flagOf(name)} is for the embedded`)
   t.match(of({ platformUrl: 'http://y', platformSmtp: 'smtp://u:p@m' }), /--platform-smtp is for the embedded task/)
   t.match(of({ platformUrl: 'http://y', platformApiKey: 'k' }), /--platform-api-key needs --platform-access-token/)
   t.match(of({ platformApiKey: 'k', platformAccessToken: 't' }), /--platform-api-key is for another task platform/)
-  t.match(of({ gatewayUrl: 'http://x', ...pair, paymentPort: '1' }), /--payment-port is for the embedded gateway/)
-  t.equal(of({ gatewayUrl: 'http://x', ...pair, paymentUrl: 'http://y' }), '')
   t.match(of({ paymentUrl: 'http://y', paymentVariant: 'b' }), /--payment-variant is for the embedded storage payment/)
   const chain = {
     paymentChainUrl: 'https://node.example/key',
@@ -192,12 +165,10 @@ t.test('options that belong together', async (t) => {
   t.match(of({ paymentChainUrl: chain.paymentChainUrl }), /--payment-chain-url needs --payment-chain-contract/)
   t.match(of({ paymentChainConfirmations: '3' }), /--payment-chain-confirmations needs --payment-chain-url/)
   t.match(of({ ...chain, paymentChainToken: '0x1' }), /--payment-chain-token must be 0x and 40 hexadecimal digits/)
-  t.match(of({ paymentVariant: 'c' }), /--payment-variant must be a, b|one of a, b/)
   t.match(of({ platformSmtp: 'http://u:hidden@m' }), /^(?!.*hidden).*--platform-smtp must be a URL: smtp:/)
   t.match(of({ platformMailFrom: 'nobody' }), /--platform-mail-from must be a mail address/)
   t.equal(of({ kuboApi: 'http://user:pass@kubo:5001', networkEpochSeconds: '0.5' }), '')
   t.match(of({ kuboApi: 'http://kubo:5001', networkControl: 'on' }), /--network-control is for the embedded storage/)
-  t.match(of({ networkEpochSeconds: '0' }), /--network-epoch-seconds must be a number from 0.001 to 86400/)
 })
 
 t.test('plugins: names and paths, with options in the file, looked for where they are named', async (t) => {
@@ -212,15 +183,11 @@ t.test('plugins: names and paths, with options in the file, looked for where the
     { use: 'deal', from: folder },
     { use: './own.js', options: { word: 'Hi' }, from: folder },
   ])
-  t.same(of({ config, plugin: ['x', './y'] }), [
-    { use: 'x', from },
-    { use: './y', from },
-  ])
+  t.same(of({ config, plugin: ['x'] }), [{ use: 'x', from }])
   t.same(of({}, { DEALGATE_PLUGINS: 'deal,@scope/x' }), [
     { use: 'deal', from },
     { use: '@scope/x', from },
   ])
-  t.same(of({ plugin: ['none'] }), [])
   t.same(of({}, { DEALGATE_PLUGINS: 'none' }), [])
   const wrong = (plugins: unknown) => {
     const file = join(t.testdir({ 'wrong.json': JSON.stringify({ plugins }) }), 'wrong.json')
