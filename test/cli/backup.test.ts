@@ -48,44 +48,35 @@ async function put(server: Dealgate, key: string, version: number, size: number)
   if (status !== 200) throw new Error(`PUT ${key}: ${status}`)
 }
 
-/** Writes until it is told to end. Resolves the versions that were acknowledged, by key, at any time. */
-class Writers {
-  readonly acknowledged = new Map<string, number>()
-  readonly sizes = new Map<string, number>()
-  readonly #running: Promise<void>[] = []
-  #ended = false
-
-  constructor(readonly server: Dealgate) {
-    for (const name of ['hot-a', 'hot-b']) this.#run((n) => this.#put(name, n, LARGE))
-    this.#run((n) => this.#put(`small-${n}`, 1, 500))
-    this.#run((n) => this.#put(`large-${n}`, 1, LARGE))
-    this.#run(async (n) => {
-      await put(this.server, `gone-${n % 3}`, n, LARGE)
-      await send(this.server, { method: 'DELETE', target: targetOf(BUCKET, `gone-${n % 3}`) })
-    })
-  }
-
-  async end(): Promise<void> {
-    this.#ended = true
-    await Promise.all(this.#running)
-  }
-
-  async #put(key: string, version: number, size: number): Promise<void> {
-    this.sizes.set(key, size)
-    await put(this.server, key, version, size)
-    this.acknowledged.set(key, version)
-  }
-
-  #run(write: (n: number) => Promise<void>): void {
-    const run = async () => {
-      for (let n = 1; !this.#ended; n++) {
-        await write(n)
-        // More writes of the same kind show nothing more.
-        await sleep(20)
-      }
+/** Writes until it is told to end. `acknowledged` has the versions that were, by key, at any time. */
+function startWriters(server: Dealgate) {
+  const acknowledged = new Map<string, number>()
+  let ended = false
+  const repeat = async (write: (n: number) => Promise<void>) => {
+    for (let n = 1; !ended; n++) {
+      await write(n)
+      // More writes of the same kind show nothing more.
+      await sleep(20)
     }
-    this.#running.push(run())
   }
+  const write = async (key: string, version: number, size: number) => {
+    await put(server, key, version, size)
+    acknowledged.set(key, version)
+  }
+  const running = [
+    ...['hot-a', 'hot-b'].map((key) => repeat((n) => write(key, n, LARGE))),
+    repeat((n) => write(`small-${n}`, 1, 500)),
+    repeat((n) => write(`large-${n}`, 1, LARGE)),
+    repeat(async (n) => {
+      await put(server, `gone-${n % 3}`, n, LARGE)
+      await send(server, { method: 'DELETE', target: targetOf(BUCKET, `gone-${n % 3}`) })
+    }),
+  ]
+  const end = async () => {
+    ended = true
+    await Promise.all(running)
+  }
+  return { acknowledged, end }
 }
 
 async function makeBucket(t: Test, server: Dealgate): Promise<void> {
@@ -127,7 +118,7 @@ t.test('a backup under load has every write that was acknowledged before it, and
     target: targetOf(BUCKET, 'joined', `partNumber=1&uploadId=${upload}`),
     body: bytes('joined 1', LARGE),
   })
-  const writers = new Writers(server)
+  const writers = startWriters(server)
   const first = await made(server.data, folder)
   const before = new Map(writers.acknowledged)
   t.ok(before.size > 2, `${before.size} objects were written meanwhile`)
@@ -146,7 +137,6 @@ t.test('a backup under load has every write that was acknowledged before it, and
   for (const [key, version] of before) if (!((found.get(key) ?? 0) >= version)) t.fail(`${key} has version ${version}`)
   for (const [key, version] of found)
     if (!key.startsWith('gone') && version > (writers.acknowledged.get(key) ?? 0)) t.fail(`${key} was written`)
-  t.comment(`${before.size} acknowledged, ${found.size} found`)
   const some = [...before.keys()][0] ?? ''
   const tags = await send(again, { method: 'GET', target: targetOf(BUCKET, some, 'tagging=') })
   t.match(tags.body.toString(), `<Value>${found.get(some)}</Value>`)
@@ -154,7 +144,6 @@ t.test('a backup under load has every write that was acknowledged before it, and
   const target = targetOf(BUCKET, 'joined', `uploadId=${upload}`)
   t.equal((await send(again, { method: 'POST', target, body: Buffer.from(complete) })).status, 200)
   t.ok((await send(again, { method: 'GET', target: targetOf(BUCKET, 'joined') })).body.equals(bytes('joined 1', LARGE)))
-  await put(again, 'later', 1, LARGE)
 })
 
 t.test('backups share files, are kept in number, and show damage', async (t) => {
@@ -170,8 +159,7 @@ t.test('backups share files, are kept in number, and show damage', async (t) => 
 
   const state = 'redis://user:topsecret@127.0.0.1:1/0'
   const { notIncluded } = await made(server.data, folder, '--state', state)
-  t.match(notIncluded[0], /the records in redis:\/\/127\.0\.0\.1:1 \(--state\)/)
-  t.notMatch(JSON.stringify(notIncluded), /topsecret/)
+  t.match(notIncluded[0], /the records in redis:\/\/127\.0\.0\.1:1 \(--state\)/, 'without the password')
 
   const check = () => runCli(['restore', folder, '--check', '--print', 'json'])
   const newest = JSON.parse((await check()).stdout).backup
@@ -212,7 +200,6 @@ t.test('what a backup and a restore refuse', async (t) => {
   await refused(/is in the data folder/, 'backup', join(server.data, 'backups'), '--data', server.data)
   await refused(/There is no data folder/, 'backup', folder, '--data', join(folder, 'none'))
   await refused(/is not a data folder/, 'backup', join(folder, 'to'), '--data', temporaryFolder(t))
-  await refused(/--keep must be 1 to/, 'backup', folder, '--data', server.data, '--keep', '0')
   await refused(/is no backup, and has none in it/, 'restore', temporaryFolder(t), '--data', join(folder, 'data'))
   const { backup } = await made(server.data, folder)
   await refused(/is not empty\. Restore into a new folder/, 'restore', backup, '--data', server.data)
@@ -229,41 +216,25 @@ t.test('what a backup and a restore refuse', async (t) => {
   const services = join(backup, 'data/services')
   renameSync(services, join(folder, 'the-same-files'))
   symlinkSync(join(folder, 'the-same-files'), services)
-  const linked = join(temporaryFolder(t), 'data')
-  await refused(/is damaged: services\//, 'restore', backup, '--check')
-  await refused(/is damaged: services\//, 'restore', backup, '--data', linked)
-  await refused(/a restore into it has not ended/, 'serve', '--data', linked, '--port', '0', '--gateway-port', '0')
+  await refused(/is damaged: services\//, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
   rmSync(services)
   renameSync(join(folder, 'the-same-files'), services)
   const manifest = join(backup, 'manifest.json')
   const list = join(backup, 'files.txt')
   const [written, listed] = [manifest, list].map((file) => readFileSync(file, 'utf8'))
-  for (const path of [
-    '/keys.json',
-    '../keys.json',
-    'state/../../keys.json',
-    'state//keys.json',
-    './keys.json',
-    '.',
-    'state/',
-  ]) {
+  for (const path of ['/keys.json', '../keys.json', 'state/../../keys.json', 'state//keys.json', '.', 'state/']) {
     const text = listed?.replace('data/keys.json', `data/${path}`) ?? ''
     writeFileSync(list, text)
     writeFileSync(manifest, written?.replace(sha256(listed ?? ''), sha256(text)) ?? '')
     await t.rejects(readManifest(backup), { message: /is damaged: files\.txt/ }, path)
   }
   await refused(/is damaged: files\.txt/, 'restore', backup, '--data', join(temporaryFolder(t), 'data'))
-  for (const [file, text] of [
-    [list, listed],
-    [manifest, written],
-  ] as const) {
-    rmSync(file)
-    execFileSync('mkfifo', [file])
-    await refused(/is damaged: files\.txt|is no backup/, 'restore', backup, '--check')
-    rmSync(file)
-    writeFileSync(file, text ?? '')
-    if (file === list) writeFileSync(manifest, written ?? '')
-  }
+  writeFileSync(manifest, written ?? '')
+  rmSync(list)
+  execFileSync('mkfifo', [list])
+  await refused(/is damaged: files\.txt/, 'restore', backup, '--check')
+  rmSync(list)
+  writeFileSync(list, listed ?? '')
   const backups = temporaryFolder(t)
   symlinkSync(backup, join(backups, basename(backup)))
   await refused(/is no backup, and has none in it/, 'restore', backups, '--check')

@@ -1,6 +1,8 @@
+import { Upload } from '@aws-sdk/lib-storage'
 import type { Test } from 'tap'
 import { bytes, KiB, MiB, md5, sha256 } from '../../support/content/content.js'
-import { bareKeys, controlKeys, fileKeys } from '../../support/content/keys.js'
+import { bareKeys, controlKeys, fileKeys, type OddKey } from '../../support/content/keys.js'
+import { bodyOf, sdkFor } from '../../support/programs/sdk.js'
 import type { Dealgate } from '../../support/server/dealgate.js'
 import { type Answer, type Sending, send, targetOf } from '../../support/sign/send.js'
 import type { RealGateway } from './real-gateway.js'
@@ -30,82 +32,55 @@ export function inOrder(keys: readonly string[]): string[] {
 }
 
 export async function operations(t: Test, server: Dealgate): Promise<void> {
-  const bucket = 'operations'
-  t.equal((await ask(server, 'HEAD', bucket)).status, 404)
-  t.equal((await ask(server, 'PUT', bucket)).status, 200)
-  t.equal((await ask(server, 'HEAD', bucket)).status, 200)
-  t.match((await send(server, { method: 'GET', target: '/' })).body.toString(), `<Name>${bucket}</Name>`)
+  const client = sdkFor(t, server)
+  const Bucket = 'operations'
+  const object = { Bucket, Key: 'object' }
+  await t.rejects(client.headBucket({ Bucket }), { name: 'NotFound' })
+  await client.createBucket({ Bucket })
+  t.match((await client.listBuckets({})).Buckets, [{ Name: Bucket }])
 
-  const data = bytes('object', 300 * KiB)
-  const headers = {
-    ...{ 'content-type': 'x/odd', 'cache-control': 'max-age=1', 'content-disposition': 'inline' },
-    ...{ 'content-encoding': 'identity', 'x-amz-meta-one': '1', 'x-amz-tagging': 'a=b' },
+  const Body = bytes('object', 300 * KiB)
+  const stored = {
+    ...{ ContentType: 'x/odd', CacheControl: 'max-age=1', ContentDisposition: 'inline', ContentEncoding: 'identity' },
+    Metadata: { one: '1' },
   }
-  const put = await ask(server, 'PUT', bucket, 'object', { body: data, headers })
-  t.match([put.status, put.headers.etag], [200, `"${md5(data)}"`], `${put.body}`)
-  const head = await ask(server, 'HEAD', bucket, 'object')
-  const { 'x-amz-tagging': _, ...stored } = headers
-  t.match(head.headers, { ...stored, etag: `"${md5(data)}"`, 'content-length': String(data.length) })
-  const got = await ask(server, 'GET', bucket, 'object')
-  t.equal(sha256(got.body), sha256(data))
-  t.match(got.headers, stored)
-  t.match((await ask(server, 'GET', bucket, 'object', { query: 'tagging' })).body.toString(), '<Key>a</Key>')
-  const part = await ask(server, 'GET', bucket, 'object', { headers: { range: 'bytes=1000-1999' } })
-  t.match([part.status, sha256(part.body)], [206, sha256(data.subarray(1000, 2000))])
-  const matching = { 'if-none-match': `"${md5(data)}"` }
-  t.equal((await ask(server, 'GET', bucket, 'object', { headers: matching })).status, 304)
-  const fresh = { body: data, headers: { 'if-none-match': '*' } }
-  t.equal((await ask(server, 'PUT', bucket, 'object', fresh)).code, 'PreconditionFailed')
-  const wrong = { body: data, headers: { 'content-md5': 'AAAAAAAAAAAAAAAAAAAAAA==' } }
-  t.equal((await ask(server, 'PUT', bucket, 'object', wrong)).code, 'BadDigest')
-  t.equal(sha256((await ask(server, 'GET', bucket, 'object')).body), sha256(data), 'a refused upload changes nothing')
+  const ETag = `"${md5(Body)}"`
+  t.equal((await client.putObject({ ...object, Body, ...stored, Tagging: 'a=b' })).ETag, ETag)
+  t.match(await client.headObject(object), { ...stored, ETag, ContentLength: Body.length })
+  t.match((await client.getObjectTagging(object)).TagSet, [{ Key: 'a' }])
+  t.same(await bodyOf(client, { ...object, Range: 'bytes=1000-1999' }), Body.subarray(1000, 2000))
+  const unchanged = { $metadata: { httpStatusCode: 304 } }
+  await t.rejects(client.getObject({ ...object, IfNoneMatch: ETag }), unchanged)
+  await t.rejects(client.putObject({ ...object, Body, IfNoneMatch: '*' }), { name: 'PreconditionFailed' })
+  const ContentMD5 = 'AAAAAAAAAAAAAAAAAAAAAA=='
+  await t.rejects(client.putObject({ ...object, Body, ContentMD5 }), { name: 'BadDigest' })
+  t.same(await bodyOf(client, object), Body, 'a refused upload changes nothing')
 
-  const from = { headers: { 'x-amz-copy-source': `/${bucket}/object` } }
-  t.equal((await ask(server, 'PUT', bucket, 'copies/copy', from)).status, 200)
-  t.match((await ask(server, 'HEAD', bucket, 'copies/copy')).headers, { ...stored, etag: `"${md5(data)}"` })
-  t.equal((await ask(server, 'PUT', bucket, 'empty', { body: Buffer.of() })).status, 200)
-  t.equal((await ask(server, 'GET', bucket, 'empty')).body.length, 0)
-  t.equal((await ask(server, 'GET', bucket, 'none')).code, 'NoSuchKey')
+  await client.copyObject({ Bucket, Key: 'copies/copy', CopySource: `${Bucket}/object` })
+  t.match(await client.headObject({ Bucket, Key: 'copies/copy' }), { ...stored, ETag })
+  await client.putObject({ Bucket, Key: 'empty' })
+  t.equal((await bodyOf(client, { Bucket, Key: 'empty' })).length, 0)
+  await t.rejects(client.getObject({ Bucket, Key: 'none' }), { name: 'NoSuchKey' })
+  const parts = bytes('parts', 5 * MiB + 12_345)
+  const params = { Bucket, Key: 'in parts', Body: parts }
+  t.match((await new Upload({ client, partSize: 5 * MiB, params }).done()).ETag, /^"[0-9a-f]{32}-2"$/)
+  t.equal(sha256(await bodyOf(client, { Bucket, Key: 'in parts' })), sha256(parts))
 
-  await multipart(t, server, bucket)
-  t.same(await keysOf(server, bucket), ['copies/copy', 'empty', 'in parts', 'object'])
-  const { body } = await ask(server, 'GET', bucket, '', { query: 'list-type=2&delimiter=/&max-keys=2' })
-  t.match(body.toString(), /<IsTruncated>true<.*<Prefix>copies\/<\/Prefix>/s)
-  t.equal((await ask(server, 'DELETE', bucket)).code, 'BucketNotEmpty')
-  const doomed = ['copies/copy', 'none', 'empty', 'in parts', 'object'].map(
-    (key) => `<Object><Key>${key}</Key></Object>`,
-  )
-  const removal = Buffer.from(`<Delete>${doomed.join('')}</Delete>`)
-  const removed = await ask(server, 'POST', bucket, '', { query: 'delete', body: removal, headers: digestOf(removal) })
-  t.equal(removed.body.toString().split('<Deleted>').length - 1, doomed.length)
-  t.equal((await ask(server, 'DELETE', bucket)).status, 204)
-}
-
-function digestOf(body: Buffer): Record<string, string> {
-  return { 'content-md5': Buffer.from(md5(body), 'hex').toString('base64') }
-}
-
-async function multipart(t: Test, server: Dealgate, bucket: string): Promise<void> {
-  const begun = await ask(server, 'POST', bucket, 'in parts', { query: 'uploads' })
-  const id = /<UploadId>(.*)<\/UploadId>/.exec(begun.body.toString())?.[1] ?? ''
-  const parts = [bytes('part 1', 5 * MiB), bytes('part 2', 12_345)]
-  for (const [i, body] of parts.entries()) {
-    const query = `partNumber=${i + 1}&uploadId=${id}`
-    t.equal((await ask(server, 'PUT', bucket, 'in parts', { query, body })).headers.etag, `"${md5(body)}"`)
-  }
-  const list = parts.map((part, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${md5(part)}</ETag></Part>`)
-  const body = Buffer.from(`<CompleteMultipartUpload>${list.join('')}</CompleteMultipartUpload>`)
-  t.equal((await ask(server, 'POST', bucket, 'in parts', { query: `uploadId=${id}`, body })).status, 200)
-  const whole = await ask(server, 'GET', bucket, 'in parts')
-  const etag = md5(Buffer.concat(parts.map((part) => Buffer.from(md5(part), 'hex'))))
-  t.match([sha256(whole.body), whole.headers.etag], [sha256(Buffer.concat(parts)), `"${etag}-2"`])
+  t.same(await keysOf(server, Bucket), ['copies/copy', 'empty', 'in parts', 'object'])
+  const level = await client.listObjectsV2({ Bucket, Delimiter: '/', MaxKeys: 2 })
+  t.match(level, { IsTruncated: true, CommonPrefixes: [{ Prefix: 'copies/' }] })
+  await t.rejects(client.deleteBucket({ Bucket }), { name: 'BucketNotEmpty' })
+  const Objects = ['copies/copy', 'none', 'empty', 'in parts', 'object'].map((Key) => ({ Key }))
+  t.equal((await client.deleteObjects({ Bucket, Delete: { Objects } })).Deleted?.length, Objects.length)
+  await client.deleteBucket({ Bucket })
 }
 
 export async function keys(t: Test, server: Dealgate): Promise<void> {
   const bucket = 'odd-keys'
   await ask(server, 'PUT', bucket)
   const held: string[] = []
-  for (const { key, legacyRefusal } of [...fileKeys, ...controlKeys].map(unrefused).concat(bareKeys)) {
+  const all: readonly OddKey[] = [...[...fileKeys, ...controlKeys].map((key) => ({ key })), ...bareKeys]
+  for (const { key, legacyRefusal } of all) {
     const body = bytes(key, 60)
     const put = await ask(server, 'PUT', bucket, key, { body })
     if (legacyRefusal) {
@@ -120,10 +95,6 @@ export async function keys(t: Test, server: Dealgate): Promise<void> {
   t.same(await keysOf(server, bucket), inOrder(held))
   for (const key of held) t.equal((await ask(server, 'DELETE', bucket, key)).status, 204)
   t.equal((await ask(server, 'DELETE', bucket)).status, 204)
-}
-
-function unrefused(key: string): { key: string; legacyRefusal?: RegExp } {
-  return { key }
 }
 
 /** A folder object is removed, whichever client made it, and nothing beneath it. */
