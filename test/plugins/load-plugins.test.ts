@@ -3,13 +3,13 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import type { Plugin } from '../../src/api/plugin.js'
-import { definePlugin, PluginError, z } from '../../src/index.js'
+import { definePlugin, PluginError } from '../../src/index.js'
 import { checkPlugins } from '../../src/plugins/check-plugins.js'
 import { MADE_FOR } from '../../src/plugins/define-plugin.js'
 import { loadPlugins, resolveModule } from '../../src/plugins/load-plugins.js'
 import { CLI, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
-import { signedRequest } from '../support/sign/signed-request.js'
+import { send } from '../support/sign/send.js'
 
 const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../src/index.js')).href
 
@@ -34,6 +34,9 @@ export default definePlugin({
   }),
 })
 `
+
+const plugin = (members: string) =>
+  `import { definePlugin, z } from '${DEALGATE}'\nexport default definePlugin({ ${members} })`
 
 /** Declares a call in JavaScript, where no compiler tells what is missing. */
 const forgetful = (name: string, members: string) => `
@@ -70,14 +73,13 @@ t.test('modules are found as their folder would import them', async (t) => {
     node_modules: {
       string: { 'package.json': '{"exports": "./a.mjs"}', 'a.mjs': '' },
       '@scope': { dual: { 'package.json': JSON.stringify({ exports }), 'a.mjs': '', 'sub.js': '' } },
-      old: { 'package.json': '{"main": "main"}', 'main.js': '', lib: { 'b.js': '' } },
+      old: { 'package.json': '{"main": "main"}', 'main.js': '' },
     },
     below: { deep: {} },
   })
   const found = async (specifier: string, from = 'below/deep') =>
     fileURLToPath(await resolveModule(specifier, join(folder, from))).slice(folder.length + 1)
   t.equal(await found('../../plain.js'), 'plain.js')
-  t.equal(await found(join(folder, 'plain.js')), 'plain.js')
   t.equal(await found(pathToFileURL(join(folder, 'plain.js')).href), 'plain.js')
   t.equal(await found('../../main'), 'main/lib/index.js')
   t.equal(await found('.', 'bare'), 'bare/index.js')
@@ -85,14 +87,12 @@ t.test('modules are found as their folder would import them', async (t) => {
   t.equal(await found('@scope/dual'), 'node_modules/@scope/dual/a.mjs')
   t.equal(await found('@scope/dual/sub'), 'node_modules/@scope/dual/sub.js')
   t.equal(await found('old'), 'node_modules/old/main.js')
-  t.equal(await found('old/lib/b.js'), 'node_modules/old/lib/b.js')
   await t.rejects(found('./absent.js'), /there is no file or folder .*absent\.js/)
   await t.rejects(found('absent'), /no such package .* install it there/)
   await t.rejects(found('plain.js'), /begin the path of a file with \.\//)
   await t.rejects(found('string/other'), /has no module/)
   await t.rejects(found('../../empty'), /has no module to load/)
   await t.rejects(found('../../broken'), /package\.json cannot be read/)
-  await t.rejects(found('a b/../c'), /no such package|neither/)
 })
 
 t.test('what cannot be loaded or made is told by name, all together', async (t) => {
@@ -105,13 +105,11 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
     'needs.js': 'import "no-such-module"',
     'old.js': `export default Object.assign(() => {}, { definition: {}, [Symbol.for('dealgate.plugin')]: 99 })`,
     'reserved.js': greeter('jobs'),
-    'name.js': greeter('Not-a-Name'),
-    'create.js': `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'create', create() { throw new Error('no such wallet') } })`,
-    'async.js': `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'async', async create() { return { operations: [] } } })`,
-    'plain.js': `import { definePlugin } from '${DEALGATE}'\nexport default definePlugin({ name: 'plain', create: () => ({ operations: [] }) })`,
+    'create.js': plugin("name: 'create', create() { throw new Error('no such wallet') }"),
+    'async.js': plugin("name: 'async', async create() { return { operations: [] } }"),
+    'plain.js': plugin("name: 'plain', create: () => ({ operations: [] })"),
     'forgot-on.js': forgetful('forgot-on', 'result: z.object({}), access: "signed", answer: async () => ({})'),
     'forgot-result.js': forgetful('forgot-result', `${ROUTE}, answer: async () => ({})`),
-    'forgot-answer.js': forgetful('forgot-answer', `${ROUTE}, result: z.object({})`),
     'like-names.js': forgetful(
       'like-names',
       `${ROUTE.replace('/-/x', '/-/like-names')}, access: 'signed', answer: async () => ({}),
@@ -121,8 +119,7 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
       'forgot-access',
       `${ROUTE.replace('/-/x', '/-/forgot-access')}, result: z.object({}), answer: async () => ({})`,
     ),
-    'wants.js': `import { definePlugin, z } from '${DEALGATE}'
-      export default definePlugin({ name: 'wants', options: z.object({ url: z.string() }), create: () => ({ operations: [] }) })`,
+    'wants.js': plugin("name: 'wants', options: z.object({ url: z.string() }), create: () => ({ operations: [] })"),
     'cjs.cjs': `module.exports = { __esModule: true, default: Object.assign(() => {}, { definition: { name: 'cjs', create: () => ({ operations: [] }) }, [Symbol.for('dealgate.plugin')]: 1 }) }`,
     'module.coffee': 'export default 1',
   })
@@ -142,12 +139,10 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
     ['./module.coffee', /Compile it to JavaScript/],
     ['./old.js', /built for version 99 of the plugin API, and this is version 1: update dealgate/],
     ['./reserved.js', /has a reserved name.* \(its name is "jobs"\)/],
-    ['./name.js', /must have a name of at most 32 lower-case letters/],
     ['./create.js', /^the plugin "create": cannot be made with these options: no such wallet/],
     ['./async.js', /^the plugin "async": .*not a promise/],
     ['./forgot-on.js', /^the plugin "forgot-on": .*the call Do must declare in `on` which requests it answers/],
     ['./forgot-result.js', /the call Do must have a `result`, a schema of zod 4/],
-    ['./forgot-answer.js', /the call Do must have answer\(\), or 'job' and order\(\)/],
     ['./like-names.js', /The members MinerId and Miner_ID of a schema have the same name/],
     [{ use: './wants.js', options: {} }, /option url: is required \(string\)$/],
     [
@@ -189,7 +184,6 @@ t.test('plugins that are malformed, reach beyond what is theirs, or collide', as
     [() => {}, /call it with its options/],
     [5, /is not one: see definePlugin/],
     [{ name: 's3' }, /has a reserved name/],
-    [{ name: 'amz-x' }, /has a reserved name/],
     [{ name: 'own', [MADE_FOR]: 0 }, /version 0 .*update the plugin/],
     [{ name: 'own' }, /operations must be a list, which may be empty/],
     [{ operations: [], start: 5 }, /start must be a function/],
@@ -201,13 +195,11 @@ t.test('plugins that are malformed, reach beyond what is theirs, or collide', as
     ],
     [{ operations: [], jobs: [{ name: 'other:Do', run() {} }] }, /begins with own:/],
     [{ operations: [{}] }, /name of letters and digits/],
-    [{ operations: [operation({ source: '' })] }, /operation Do must name its source/],
     [{ operations: [operation({ run: undefined })] }, /must have run\(\)/],
     [
       { operations: [operation({ access: undefined })] },
       /^the plugin "own": operation Do must declare its `access`: signed, /,
     ],
-    [{ operations: [operation({ access: 'everybody' })] }, /operation Do must have an `access` of signed/],
     [
       { operations: [operation({ action: undefined })] },
       /^the plugin "own": operation Do must declare its `action`, such as 'own:Do'/,
@@ -224,13 +216,10 @@ t.test('plugins that are malformed, reach beyond what is theirs, or collide', as
       { operations: [operation({ on: { method: 'POST', resource: 'bucket', query: ['x-own'] } })] },
       /operation Do takes a body and must declare in `needs`/,
     ],
-    [{ operations: [operation({ deadlineMs: Number.NaN })] }, /deadlineMs/],
     [{ operations: [operation({ on: undefined })] }, /must declare in `on`/],
-    [on({ method: 'GET', resource: 'galaxy' }), /must have the resource service, bucket or object/],
     [on({ method: 'GET', resource: 'service', path: '/' }), /must have a path below \/-\/own\/v1\//],
     [on({ method: 'GET', resource: 'service', path: '/-/other/v1/a' }), /below \/-\/own\/v1\//],
     [on({ method: 'GET', resource: 'object' }), /must have a sub-resource of its own, x-own/],
-    [on({ method: 'GET', resource: 'object', query: ['x-owner'] }), /must have a sub-resource of its own/],
     [on({ method: 'PUT', resource: 'object', query: ['x-own'] }), /GET, HEAD or POST, not PUT/],
     [on({ method: 'GET', resource: 'bucket', query: ['x-own'], header: 'X-A' }), /header in lower case/],
   ]
@@ -255,13 +244,6 @@ t.test('plugins that are malformed, reach beyond what is theirs, or collide', as
   const selector = { method: 'POST', resource: 'bucket', query: ['x-b-c'] }
   const ofB = operation({ action: 'b:Do', needs: { some: 'any' }, on: selector })
   t.same(await problemsOf(() => checkPlugins([make('a'), make('b', { operations: [ofB] })], [core])), [])
-
-  const hello = definePlugin({
-    name: 'hello',
-    options: z.object({ n: z.number() }),
-    create: () => ({ operations: [] }),
-  })
-  t.throws(() => hello({ n: 'one' } as never), { name: 'PluginError', message: /option n: / })
 })
 
 t.test('dealgate serve --plugin: a package of its own that brings its own copy of dealgate and zod', async (t) => {
@@ -303,18 +285,15 @@ t.test('dealgate serve --plugin: a package of its own that brings its own copy o
   const explained = await runCli(['plugin', 'list', '--explain', '--config', config])
   t.match(explained.stdout, /^ {4}word +\[string; default "Hello"\] +What it says$/m, 'a schema of another copy of zod')
   const server = await startDealgate(t, { data: join(folder, 'data'), args: ['--config', config] })
-  const keys = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
-  const greet = (who: string) => signedRequest(server.endpoint, keys, { method: 'GET', path: `/-/hi/v1/${who}` })
+  const greet = async (who: string) => {
+    const { status, body } = await send(server, { method: 'GET', target: `/-/hi/v1/${who}` })
+    return { status, body: body.toString() }
+  }
   t.match(await greet('you'), { status: 200, body: '<Greeting>Hi you</Greeting>' })
   t.match(await greet('nobody'), { status: 404, body: /"Code":"NoSuchPerson"/ }, 'its S3Error is one of ours')
   await server.stop()
 
   const without = await startDealgate(t, { data: join(folder, 'data'), args: ['--config', config, '--no-plugins'] })
-  const { status } = await signedRequest(
-    without.endpoint,
-    { accessKeyId: without.accessKey, secretAccessKey: without.secretKey },
-    { method: 'GET', path: '/-/hi/v1/you' },
-  )
-  t.equal(status, 404, '--no-plugins')
+  t.equal((await send(without, { method: 'GET', target: '/-/hi/v1/you' })).status, 404, '--no-plugins')
   t.match(await runCli(['serve', '--no-plugins', '--plugin', 'x']), { code: 2, stderr: /contradict/ })
 })

@@ -1,12 +1,6 @@
 import t, { type Test } from 'tap'
 import { openSpending } from '../../../plugins/deal/deps.js'
-import {
-  type DealCause,
-  OBJECT_DEAL,
-  type ObjectDealInput,
-  RETRIEVE_BUCKET,
-  type RetrieveBucketInput,
-} from '../../../plugins/deal/jobs/inputs.js'
+import { type DealCause, OBJECT_DEAL, type ObjectDealInput } from '../../../plugins/deal/jobs/inputs.js'
 import { patiently, type RetryTimes } from '../../../plugins/deal/records/sequence.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
@@ -274,16 +268,6 @@ t.test('a call that found no gateway is made again with the same token', { buffe
   t.equal(made.headers['x-dealgate-job-id'], refused.headers['x-dealgate-job-id'], 'by the same job')
   t.equal((await call()).body, made.body)
   t.equal(deals.made.length, 1)
-})
-
-t.test('a bucket is retrieved by a job that outlasts a gateway that is down', { buffered: true }, async (t) => {
-  const { deals, proxy } = await startScripted(t, true)
-  const input: RetrieveBucketInput = { bucket: 'fakes', prefix: '', days: 0, tier: 'Standard' }
-  const asked = { kind: RETRIEVE_BUCKET, resource: '/fakes', input, accessKeyId: '', held: true }
-  const job = await proxy.host.own.jobs.create(asked)
-  await beginInVain(proxy, deals, job, unavailable)
-  deals.down = undefined
-  t.match(await endedJob(proxy, job), { status: 'Complete', result: { Restored: 0, Failed: 0 } })
 })
 
 t.test('pauses grow, and patience ends', async (t) => {

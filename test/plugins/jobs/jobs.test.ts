@@ -6,7 +6,7 @@ import type { State } from '../../../src/api/state.js'
 import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import { type JobsOptions, type OwnJobs, openJobs } from '../../../src/plugins/jobs/open-jobs.js'
-import { timeOfUlid, ulids } from '../../../src/plugins/jobs/record.js'
+import { ulids } from '../../../src/plugins/jobs/record.js'
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
@@ -66,82 +66,46 @@ function gate() {
   return { passed, open }
 }
 
-t.test('a job runs for the caller who asked, and its result stays', async (t) => {
-  const data = temporaryFolder(t)
-  const kind: JobKind<{ n: number }, unknown> = {
-    name: 'test:Work',
-    async run(job) {
-      job.report({ phase: 'Working', bytes: { done: 1, total: 2 } })
-      job.note('begun')
-      job.link('Other', '/-/x')
-      return { doubled: job.input.n * 2, by: job.context.caller, missing: undefined }
-    },
-  }
-  const first = await open(t, data, [kind])
-  const made = await first.jobs.create(asked())
-  t.match(made, { id: /^j-[0-9A-Z]{26}$/, status: 'New', operation: 'test:Work', resource: '/b/k', accessKeyId: 'me' })
-  const done = await settled(first.jobs, made)
-  t.match(done, { status: 'Complete', result: { doubled: 2, by: 'me' }, progress: { phase: 'Working' } })
-  t.same(done.links, { Other: '/-/x' })
-  t.match(await first.jobs.log(made.id), [{ line: 'begun' }])
-  await first.stop()
-  const second = await open(t, data, [kind])
-  t.same(await second.jobs.get(made.id), done, 'also after a restart')
-  t.match(await second.jobs.log(made.id), [{ line: 'begun' }])
-  await t.rejects(second.jobs.create(asked({ kind: 'test:None' })), /No plugin registers jobs of the kind/)
-  await t.rejects(second.jobs.wait('j-none', 10), { code: 'NoSuchJob' })
-  await t.rejects(second.jobs.log('j-none'), { code: 'NoSuchJob' })
-})
-
-t.test('a job fails with what it throws', async (t) => {
-  const causes: Record<string, () => unknown> = {
-    refused: () => new S3Error('DealRejected', { message: 'too cheap', fields: { Price: '1' } }),
-    broken: () => new TypeError('secret text of a bug'),
-  }
+t.test('a job runs for the caller who asked, and what a bug throws is told to none', async (t) => {
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',
-    async run({ input }) {
-      throw causes[input]?.()
+    async run({ input, context }) {
+      if (input === 'bug') throw new TypeError('secret text of a bug')
+      return context.caller
     },
   }
   const { jobs } = await open(t, temporaryFolder(t), [kind])
-  const refused = await settled(jobs, await jobs.create(asked({ input: 'refused' })))
-  t.same(refused.failure, { code: 'DealRejected', message: 'too cheap', fields: { Price: '1' } })
-  t.equal(refused.status, 'Failed')
-  const broken = await settled(jobs, await jobs.create(asked({ input: 'broken' })))
-  t.match(broken.failure, { code: 'InternalError' })
+  const ran = async (more: Partial<NewJob<unknown>>) => settled(jobs, await jobs.create(asked(more)))
+  t.match(await ran({ input: '' }), { status: 'Complete', result: 'me' })
+  const broken = await ran({ input: 'bug' })
+  t.match(broken, { status: 'Failed', failure: { code: 'InternalError' } })
   t.notMatch(JSON.stringify(broken), /secret/)
-  const gone = await settled(jobs, await jobs.create(asked({ input: 'x', accessKeyId: 'gone' })))
-  t.match(gone, { status: 'Failed', failure: { code: 'AccessDenied' } })
+  t.match(await ran({ accessKeyId: 'gone' }), { status: 'Failed', failure: { code: 'AccessDenied' } })
+  await t.rejects(jobs.create(asked({ kind: 'test:None' })), /No plugin registers jobs of the kind/)
 })
 
 t.test('tokens, and repeats without one', async (t) => {
   let now = 1_000_000
-  let runs = 0
   const kind: JobKind<string, unknown> = {
     name: 'test:Work',
     async run({ input }) {
       if (input === 'bad') throw new S3Error('NoSuchKey')
-      return ++runs
     },
   }
   const data = temporaryFolder(t)
   const first = await open(t, data, [kind], { now: () => now })
   const wanted = asked({ token: 'one', requestHash: 'h' })
-  const [job, ...same] = (await Promise.all([1, 2, 3].map(() => first.jobs.create(wanted)))) as [Job, ...Job[]]
-  for (const { id } of same) t.equal(id, job.id, 'one job')
-  await settled(first.jobs, job)
+  const made = await Promise.all([1, 2, 3].map(() => first.jobs.create(wanted)))
+  const [id = '', ...others] = new Set(made.map((job) => job.id))
+  t.same(others, [], 'one job')
+  await first.jobs.wait(id, 60_000)
   await first.stop()
   const { jobs } = await open(t, data, [kind], { now: () => now })
-  t.match(await jobs.create(wanted), { id: job.id, status: 'Complete', result: 1 }, 'also after a restart')
-  const mismatch = { code: 'IdempotencyParameterMismatch', fields: { JobId: job.id } }
-  await t.rejects(jobs.create({ ...wanted, requestHash: 'other' }), mismatch)
-  const other = await jobs.create({ ...wanted, accessKeyId: 'somebody else' })
-  t.not(other.id, job.id, 'the token of another identity is another')
+  t.match(await jobs.create(wanted), { id, status: 'Complete' }, 'also after a restart')
+  t.not((await jobs.create({ ...wanted, accessKeyId: 'other' })).id, id, 'the token of another identity is another')
 
   const repeated = asked({ requestHash: 'r', refuseRepeatsWithin: 60_000 })
-  const { id } = await jobs.create(repeated)
-  await t.rejects(jobs.create(repeated), { code: 'DuplicateRequest', fields: { JobId: id } })
+  await jobs.create(repeated)
   t.ok(await jobs.create({ ...repeated, refuseRepeatsWithin: 0 }), 'unless it is forced')
   await t.rejects(jobs.create(repeated), { code: 'DuplicateRequest' }, 'which does not let the next one pass')
   now += 60_000
@@ -329,29 +293,6 @@ t.test('cancelled', async (t) => {
   await t.rejects(jobs.cancel(waiting.id), { code: 'InvalidRequest' })
 })
 
-t.test('tried again, and stopped in between', async (t) => {
-  const data = temporaryFolder(t)
-  let runs = 0
-  const kind: JobKind<unknown, unknown> = {
-    name: 'test:Work',
-    async run() {
-      if (++runs < 3) throw new Retry(runs === 1 ? 20 : 3_600_000, 'Waiting for the gateway')
-      return runs
-    },
-  }
-  let ahead = 0
-  const now = () => Date.now() + ahead
-  const first = await open(t, data, [kind], { now })
-  const job = await first.jobs.create(asked())
-  await until('it waits', () => runs === 2)
-  const waits = async () => (await first.jobs.get(job.id))?.progress.phase === 'Waiting for the gateway'
-  await until('that is on record', waits)
-  await first.stop()
-  ahead = 3_600_000
-  const { jobs } = await open(t, data, [kind], { now })
-  t.match(await settled(jobs, job), { status: 'Complete', result: 3 })
-})
-
 t.test('a shutdown tells running jobs, which go on after the restart', async (t) => {
   const data = temporaryFolder(t)
   const begun = gate()
@@ -389,45 +330,31 @@ t.test('listed newest first, and removed when they are old', async (t) => {
   const kinds = [work('test:Work'), work('other:Work')]
   const first = await open(t, data, kinds, { now: () => now })
   const made: Job[] = []
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 20; i++) {
     now += i % 3
     const [kind, input] = [i % 2 ? 'other:Work' : 'test:Work', i % 10 ? 'good' : 'bad']
     made.push(await first.jobs.create(asked({ kind, input, accessKeyId: i % 4 ? 'me' : 'you', token: `${i}` })))
   }
   for (const job of made) await settled(first.jobs, job)
-  const newest = made.map(({ id }) => id).reverse()
-  t.same([...newest].sort().reverse(), newest, 'ids are in order')
-  const ids = (found: Job[]) => found.map(({ id }) => id)
-  t.same(ids(await first.jobs.list({ limit: 1000 })), newest)
   await first.stop()
 
   const { jobs, state } = await open(t, data, kinds, { now: () => now })
-  const pages: string[] = []
-  for (;;) {
-    const page = ids(await jobs.list({ limit: 7, before: pages.at(-1) }))
-    pages.push(...page)
-    if (page.length < 7) break
-  }
-  t.same(pages, newest, 'in pages, after a restart')
-  const where = (fits: (i: number) => boolean) =>
-    made
-      .filter((_, i) => fits(i))
-      .map(({ id }) => id)
-      .reverse()
-  const fourth = where((i) => i % 4 === 0)
-  t.same(ids(await jobs.list({ limit: 1000, accessKeyId: 'you' })), fourth)
-  const odd = where((i) => i % 2 === 1)
-  t.same(ids(await jobs.list({ limit: 1000, plugin: 'other' })), odd)
-  const tenth = where((i) => i % 10 === 0)
-  t.same(ids(await jobs.list({ limit: 1000, status: 'Failed' })), tenth)
-  t.same(ids(await jobs.list({ limit: 1000, status: 'Active' })), [])
-  const early = await jobs.list({ limit: 2, matches: ({ token }) => Number(token) < 50 })
-  t.same(ids(early), where((i) => i < 50).slice(0, 2))
+  const ids = (found: readonly Job[]) => found.map(({ id }) => id)
+  const newest = ids(made).reverse()
+  const page = ids(await jobs.list({ limit: 7 }))
+  const rest = ids(await jobs.list({ limit: 100, before: page.at(-1) }))
+  t.same([...page, ...rest], newest, 'in pages, after a restart')
+  const listed = async (wanted: Partial<Parameters<OwnJobs['list']>[0]>, fits: (i: number) => boolean) =>
+    t.same(ids(await jobs.list({ limit: 100, ...wanted })), ids(made.filter((_, i) => fits(i))).reverse())
+  await listed({ accessKeyId: 'you' }, (i) => i % 4 === 0)
+  await listed({ plugin: 'other' }, (i) => i % 2 === 1)
+  await listed({ status: 'Failed' }, (i) => i % 10 === 0)
+  await listed({ status: 'Active' }, () => false)
+  await listed({ matches: ({ token }) => Number(token) < 5 }, (i) => i < 5)
   now += 8 * 24 * 60 * 60 * 1000
   const again = asked({ accessKeyId: 'you', token: '0' })
   t.equal((await jobs.create(again)).id, made[0]?.id, 'until it is removed a token holds')
-  const fresh = await jobs.create(asked({ input: 'good', token: 'fresh' }))
-  await settled(jobs, fresh)
+  await settled(jobs, await jobs.create(asked({ input: 'good', token: 'fresh' })))
   await jobs.stop()
   await state.close()
   const third = await open(t, data, kinds, { now: () => now, expiryMs: 7 * 24 * 60 * 60 * 1000 })
@@ -435,16 +362,14 @@ t.test('listed newest first, and removed when they are old', async (t) => {
   t.not((await third.jobs.create(again)).id, made[0]?.id)
 })
 
-t.test('ids', async (t) => {
+t.test('ids sort as they were made, also when the clock is set back', async (t) => {
   let now = 1_700_000_000_000
   const next = ulids(() => now)
   const made = Array.from({ length: 1000 }, (_, i) => {
     if (i === 500) now -= 5000
     return next()
   })
-  t.same([...new Set(made)].sort(), made, 'sort as they were made, also when the clock is set back')
-  t.equal(timeOfUlid(made[0] ?? ''), now + 5000)
-  t.ok(Number.isNaN(timeOfUlid('nonsense')))
+  t.same([...new Set(made)].sort(), made)
 })
 
 const never = () => new Promise<never>(() => {})
