@@ -56,7 +56,7 @@ export const getObject = defineOperation({
     if ('status' in opened) return opened
     const { bytes: download } = opened
     try {
-      return { ...(await replyWith(request, context, opened, customer, ref)), body: { download } }
+      return { ...(await replyWith(request, context, opened, customer, ref?.id)), body: { download } }
     } catch (error) {
       download.discard()
       throw error
@@ -157,7 +157,7 @@ export const headObject = defineOperation({
     const range = asked && resolveRange(asked, object.size)
     if (part && request.headers.range) throw rangeAndPart()
     const bytes = range ?? { first: 0, last: object.size - 1 }
-    return replyWith(request, context, { object, bytes, ranged: range !== undefined, part }, customer, ref)
+    return replyWith(request, context, { object, bytes, ranged: range !== undefined, part }, customer, ref?.id)
   },
 })
 
@@ -167,13 +167,13 @@ async function replyWith(
   context: Context,
   { object, part, ranged, bytes: { first, last } }: Shown,
   customer: CustomerKey | undefined,
-  ref: VersionRef | undefined,
+  versionId: string | undefined,
 ): Promise<Reply> {
   const [checksum, lock, expiration] = await Promise.all([
     reportedChecksum(request, context, object, part, ranged),
-    lockHeaders(object, context, ref?.id),
+    lockHeaders(object, context, versionId),
     // Rules with days are about the current version.
-    ref ? undefined : expirationHeader(context, request.bucket, object),
+    versionId !== undefined ? undefined : expirationHeader(context, request.bucket, object),
   ])
   const headers = Object.assign(
     objectHeaders(object, context.plugins, { checksum, customer }),
