@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -63,4 +63,8 @@ export function fill(folder: string, leave = 0): void {
   } finally {
     rmSync(hole)
   }
+}
+/** Removes what `fill` has made. */
+export function unfill(folder: string): void {
+  for (const name of readdirSync(folder)) if (name.startsWith('filler-')) rmSync(join(folder, name))
 }

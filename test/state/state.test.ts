@@ -282,6 +282,26 @@ async function contract(t: Test, open: (data: string, now?: () => number) => Pro
     await uploads.abort(uploadId)
   })
 
+  await t.test('many parts, up to the last number that S3 allows', async (t) => {
+    const { uploadId } = await created()
+    const numbers = Array.from({ length: 200 }, (_, i) => 9801 + i)
+    await Promise.all(
+      numbers.map(async (number) => {
+        const file = `${number}-test`
+        writeFileSync(join(data, 'staging', uploadId, file), '')
+        await uploads.putPart(uploadId, partRecord(number, 0, file))
+      }),
+    )
+    const found: number[] = []
+    for (;;) {
+      const page = await uploads.listParts(uploadId, found.at(-1) ?? 0, 60)
+      if (page.length === 0) break
+      found.push(...page.map(({ partNumber }) => partNumber))
+    }
+    t.same(found, numbers)
+    await uploads.abort(uploadId)
+  })
+
   async function created() {
     const upload = uploadRecord()
     await uploads.create(upload)
