@@ -7,7 +7,7 @@ import { send, targetOf } from '../support/sign/send.js'
 
 /**
  * What MinIO and FS3 do in their versions and layouts, each as quirks of the embedded gateway;
- * test/clients/real-gateway drives MinIO itself.
+ * test/clients/real-gateway drives MinIO itself, with its folder objects and its clients.
  */
 const servers = {
   'one folder, 2021': 'legacy',
@@ -27,8 +27,6 @@ for (const [name, quirks] of Object.entries(servers)) {
     await other.login()
     t.equal((await fetch(`${server.endpoint}/-/ready`)).status, 200)
     await t.test('missing objects', (t) => missing(t, server))
-    await t.test('public buckets', (t) => publicBucket(t, server, other))
-    await t.test('folder objects', (t) => folders(t, server))
     await t.test('folder objects made elsewhere', (t) => foldersOfOthers(t, server, other))
     await t.test('names at the root', (t) => rootNames(t, server))
     await t.test('fs.json', (t) => fsJson(t, server, other))
@@ -73,51 +71,6 @@ async function missing(t: Test, server: Dealgate): Promise<void> {
   const upload = { method: 'PUT', target: '/no-such-bucket/key', body: Buffer.from('x') }
   t.match(await send(server, upload), { status: 404, code: 'NoSuchBucket' })
   t.equal(await status(server, 'DELETE', bucket), 204)
-}
-
-/** A bucket is public for as long as its policy says, and no longer. */
-async function publicBucket(t: Test, server: Dealgate, other: GatewayUser): Promise<void> {
-  const bucket = 'public'
-  await status(server, 'PUT', bucket)
-  await status(server, 'PUT', bucket, 'key', 'x')
-  const anonymously = async (key: string) => (await fetch(server.endpoint + targetOf(bucket, key))).status
-  const statement = { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: `arn:aws:s3:::${bucket}/*` }
-  const document = Buffer.from(JSON.stringify({ Version: '2012-10-17', Statement: [statement] }))
-  t.equal(await anonymously('key'), 403)
-  t.equal((await send(server, { method: 'PUT', target: `/${bucket}?policy`, body: document })).status, 204)
-  t.equal(await anonymously('key'), 200)
-  t.equal(await anonymously('none'), 403, 'who may not list is not told what is missing')
-  t.equal((await send(server, { method: 'DELETE', target: `/${bucket}?policy` })).status, 204)
-  t.equal(await anonymously('key'), 403)
-  t.match(await send(server, { method: 'GET', target: `/${bucket}?policy` }), { code: 'NoSuchBucketPolicy' })
-
-  // The rule of the gateway itself, and one for a prefix that another client made.
-  await other.call('web.SetBucketPolicy', { bucketName: bucket, prefix: '', policy: 'readonly' })
-  t.equal(await anonymously('key'), 200)
-  t.equal(await anonymously('none'), 404)
-  await other.call('web.SetBucketPolicy', { bucketName: bucket, prefix: 'open', policy: 'readwrite' })
-  t.equal((await send(server, { method: 'DELETE', target: `/${bucket}?policy` })).status, 204)
-  for (const key of ['key', 'none', 'open/none']) t.equal(await anonymously(key), 403, `${key} afterwards`)
-  const left = await other.call('web.ListAllBucketPolicies', { bucketName: bucket })
-  t.same(left.policies ?? [], [], 'the gateway has no rule any more')
-  await status(server, 'DELETE', bucket, 'key')
-  t.equal(await status(server, 'DELETE', bucket), 204)
-}
-
-async function folders(t: Test, server: Dealgate): Promise<void> {
-  const bucket = 'folders'
-  await status(server, 'PUT', bucket)
-  for (const key of ['photos/', 'a/b/', 'filled/']) t.equal(await status(server, 'PUT', bucket, key, ''), 200, key)
-  t.equal(await status(server, 'PUT', bucket, 'filled/x', 'x'), 200)
-  t.same(await keysIn(server, bucket), ['a/b/', 'filled/', 'filled/x', 'photos/'])
-  for (const key of ['photos/', 'a/b/', 'filled/']) t.equal(await status(server, 'HEAD', bucket, key), 200, key)
-  t.equal(await status(server, 'DELETE', bucket, 'filled/'), 204)
-  t.equal(await status(server, 'HEAD', bucket, 'filled/'), 404, 'gone')
-  t.equal(await status(server, 'HEAD', bucket, 'filled/x'), 200, 'and nothing beneath it')
-  for (const key of ['photos/', 'a/b/', 'a/', 'none/']) t.equal(await status(server, 'DELETE', bucket, key), 204, key)
-  t.same(await keysIn(server, bucket), ['filled/x'])
-  await status(server, 'DELETE', bucket, 'filled/x')
-  t.equal(await status(server, 'DELETE', bucket), 204, 'the gateway holds nothing any more')
 }
 
 /** As `aws s3 rb --force` does it, in the order of a listing. */
