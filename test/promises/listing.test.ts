@@ -125,14 +125,10 @@ async function grouped(t: Test, server: Dealgate): Promise<void> {
     ['b', '/'],
     ['b.d/', '/'],
     ['😀.d/', '/'],
-    ['b.d/😀.d/', '/'],
     ['b.d/', ''],
-    ['b.d/é', ''],
     ['', '.d/'],
     ['', '0'],
-    ['a.', 'd'],
     ['nothing/', '/'],
-    ['~', '日本'],
   ]
   const most = Math.max(...cases.map(([prefix, delimiter]) => model(KEYS[server.mode], prefix, delimiter).length))
   t.equal(most > 1000, server.mode === 'full', 'in one mode, a page of 1000 ends within a grouped listing')
@@ -164,7 +160,7 @@ async function markers(t: Test, server: Dealgate): Promise<void> {
       marker = delimiter === '' ? (names.at(-1) ?? '') : got.next
     }
     t.same(names, expected, `ListObjects by "${delimiter}"`)
-    for (const after of ['b', 'b.d/', 'b.d/zzz', '\uffff', '😀', 'nowhere']) {
+    for (const after of ['b', 'b.d/', 'b.d/zzz', '😀']) {
       const got = await page(server, { 'list-type': '2', 'start-after': after, delimiter, 'max-keys': '5' })
       t.same(
         got.names.sort(inBytes),

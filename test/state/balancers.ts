@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { temporaryFolder } from '../support/content/folders.js'
+import { missing } from '../support/programs/run.js'
 import { endsWithUs } from '../support/server/child.js'
 import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
+import { findProgram } from './servers.js'
 
 // Balancers with the configurations of docs/scaling.md.
 
@@ -61,11 +63,11 @@ function balancer(
   name: Balancer['name'],
   prepare: (folder: string, port: number, proxies: readonly number[]) => string[],
 ): Balancer {
-  const program = find(name)
-  if (program === undefined && process.env.REQUIRE_CLIENTS === '1') throw new Error(`${name} is not installed`)
+  // Distributions keep both out of the PATH of users.
+  const program = findProgram(name, ['/usr/sbin', '/usr/local/sbin'])
   return {
     name,
-    skip: program === undefined && `${name} is not installed`,
+    skip: program === undefined && missing(`${name} is not installed`),
     async start(t, proxies) {
       const folder = temporaryFolder(t)
       const port = await lastingPort()
@@ -84,10 +86,4 @@ function balancer(
       return url
     },
   }
-}
-
-/** Distributions keep both out of the PATH of users. */
-function find(name: string): string | undefined {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
-  return folders.map((folder) => join(folder, name)).find((file) => existsSync(file))
 }

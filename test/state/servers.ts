@@ -2,9 +2,10 @@ import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { missing } from '../support/programs/run.js'
 import { whenWeEnd } from '../support/server/child.js'
 import { lastingPort } from '../support/server/ports.js'
 import { until } from '../support/waiting.js'
@@ -40,12 +41,12 @@ export interface StateServerKind<Server extends StateServer = StateServer> {
 /** How a program of PostgreSQL is run. */
 type RunAs = Pick<ExecFileSyncOptions, 'uid' | 'gid' | 'cwd' | 'env' | 'stdio'>
 
-const redisProgram = which('redis-server')
+const redisProgram = findProgram('redis-server')
 const postgresFolder = findPostgres()
 
 export const redis: StateServerKind = {
   name: 'redis',
-  skip: missing(redisProgram, 'redis-server'),
+  skip: redisProgram === undefined && missing('redis-server is not installed'),
   async start(options = []) {
     const port = await lastingPort()
     const folder = mkdtempSync(join(tmpdir(), 'dealgate-redis-'))
@@ -67,7 +68,7 @@ const STANDBY = 'standby'
 
 export const postgres: StateServerKind<PostgresServer> = {
   name: 'postgres',
-  skip: missing(postgresFolder, 'PostgreSQL (initdb and postgres)'),
+  skip: postgresFolder === undefined && missing('PostgreSQL is not installed'),
   async start(options = []) {
     const server = await startPostgres(makeCluster, options)
     return { ...server, standby: () => startStandby(server.url, options) }
@@ -95,7 +96,7 @@ async function startPostgres(make: (data: string, run: RunAs) => void, further: 
   const options = ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-k', '', ...further]
   const url = `postgres://dealgate@127.0.0.1:${port}/postgres`
   const begin = async () => {
-    const child = spawn(join(postgresFolder ?? '', 'postgres'), options, run)
+    const child = spawn(postgresProgram('postgres'), options, run)
     await listening(port, child, folder)
     await answering(url)
     return child
@@ -147,30 +148,22 @@ export function postgresProgram(name: string): string {
 
 /** Creates the files of a database. */
 function makeCluster(data: string, run: RunAs): void {
-  execFileSync(join(postgresFolder ?? '', 'initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
+  execFileSync(postgresProgram('initdb'), ['-D', data, '-U', 'dealgate', '-A', 'trust', '-N'], run)
 }
 
-function missing(found: string | undefined, what: string): string | false {
-  if (found) return false
-  if (process.env.REQUIRE_CLIENTS === '1') throw new Error(`${what} is not installed`)
-  return `${what} is not installed`
-}
-
-function which(program: string): string | undefined {
-  return (process.env.PATH ?? '')
-    .split(':')
-    .map((folder) => join(folder, program))
+/** The program in PATH or in one of these folders. */
+export function findProgram(name: string, folders: readonly string[] = []): string | undefined {
+  return [...(process.env.PATH ?? '').split(delimiter), ...folders]
+    .map((folder) => join(folder, name))
     .find((file) => existsSync(file))
 }
 
-/** Debian keeps initdb out of PATH. */
+/** The folder of the programs of PostgreSQL, which Debian keeps out of PATH. */
 function findPostgres(): string | undefined {
   const root = '/usr/lib/postgresql'
   const versions = existsSync(root) ? readdirSync(root).map((version) => join(root, version, 'bin')) : []
-  const inPath = (process.env.PATH ?? '').split(':')
-  return [...versions, ...inPath].find(
-    (folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')),
-  )
+  const initdb = findProgram('initdb', versions)
+  return initdb && dirname(initdb)
 }
 
 function idsOf(account: string): { uid: number; gid: number } {

@@ -333,7 +333,7 @@ for (const kind of [redis, postgres]) {
       await t.rejects(putPart(a, upload.uploadId, 2, Buffer.from('x')), { code: 'NoSuchUpload' }, 'not for ever')
 
       await server.stop()
-      const asked = [
+      const asked: Promise<unknown>[] = [
         a.objects.get('shared', 'k'),
         a.objects.getMany('shared', ['k']),
         a.objects.set(objectRecord('shared', 'k'), heldLock()),
