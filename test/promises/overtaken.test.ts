@@ -48,19 +48,15 @@ class Keys {
   }
 
   /** An upload of one part, and how to complete it. */
-  async upload(key: string, body: Buffer): Promise<(headers?: Record<string, string>) => Promise<Answer>> {
+  async upload(key: string, body: Buffer): Promise<() => Promise<Answer>> {
     const target = targetOf(BUCKET, key)
     const created = await send(this.#server, { method: 'POST', target: `${target}?uploads` })
     const id = /<UploadId>([^<]+)</.exec(created.body.toString())?.[1]
     const part = await send(this.#server, { method: 'PUT', target: `${target}?partNumber=1&uploadId=${id}`, body })
     const list = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.headers.etag}</ETag></Part></CompleteMultipartUpload>`
-    return async (headers = {}) => {
-      const answer = await send(this.#server, {
-        method: 'POST',
-        target: `${target}?uploadId=${id}`,
-        body: Buffer.from(list),
-        headers,
-      })
+    const completion = { method: 'POST', target: `${target}?uploadId=${id}`, body: Buffer.from(list) }
+    return async () => {
+      const answer = await send(this.#server, completion)
       // After a while the 200 has gone out, and the error stands in the document.
       const late = /<Error><Code>(ServiceUnavailable|SlowDown)</.test(answer.body.toString())
       return late ? { ...answer, status: 503 } : answer
