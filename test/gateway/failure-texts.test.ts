@@ -4,9 +4,9 @@ import { isEmptyListing, type Subject, translate } from '../../src/gateway/error
 
 /**
  * Texts with which the web interface of MinIO RELEASE.2019-09-11 and RELEASE.2021-06-17 and of FS3 2.0 refuses, or how
- * they begin, by the code that a client gets here. From the tables of errors in their sources: cmd/api-errors.go as far
- * as `toAPIErrorCode` and `toWebAPIError` lead to it, cmd/web-handlers.go, cmd/typed-errors.go, cmd/jwt.go. That of 2019
- * sends the texts of other internal errors as they are.
+ * they begin, by the code that a client gets here. From the tables of errors in their sources: cmd/api-errors.go as
+ * far as `toAPIErrorCode` and `toWebAPIError` lead to it, cmd/web-handlers.go, cmd/typed-errors.go, cmd/jwt.go. That
+ * of 2019 sends the texts of other internal errors as they are.
  */
 const texts: Readonly<Record<string, readonly string[]>> = {
   AccessDenied: [

@@ -16,9 +16,9 @@ import { type PostgresServer, postgres, redis } from './servers.js'
 import { type Found, type KeyHistory, type Locking, type Removal, type Write, whatIsWrong } from './version-model.js'
 import { LOCKED, listed, lookAt, SWITCHED, VersionScene } from './version-scene.js'
 
-// Two proxies over one gateway, or over three on PostgreSQL with the bodies in an S3 store. Clients write, delete and lock versions of a few keys
-// while something fails; then all versions are compared with what the clients were told. `npm run stress` does 500
-// rounds.
+// Two proxies over one gateway, or over three on PostgreSQL with the bodies in an S3 store. Clients write, delete and
+// lock versions of a few keys while something fails; then all versions are compared with what the clients were told.
+// `npm run stress` does 500 rounds.
 
 const PAIR = { accessKey: 'versions-access', secretKey: 'versions-secret-key' }
 const PROXIES = 2
