@@ -109,46 +109,28 @@ t.test('the storage payment API makes its deals there', async (t) => {
  * its hash; a changed hash is a mistake.
  */
 const RELEASED = {
-  kubo: ['facf9e155aa868da', '3f337ebe051a9fc3'],
-  network: [
-    '0c5acb7147480501',
-    'ae0a909d73fbd735',
-    '3f337ebe051a9fc3',
-    '23d2bd2d27ad90de',
-    'c9189d44d85d6a93',
-    'd9f1caeed3f9f4d0',
-  ],
-  gateway: ['6be67e7f0606021f', 'bcdb623736b74d77', '651233cc5a0cac72', 'f76cfb68295f14d6'],
-  payment: [
-    ...['6f12cff83fb44328', '278093a87ee42282', '98c3d5d0811e41b7', 'fca85e90b2099131', 'aef53206dcd176d2'],
-    ...['9380e39ff90165cc', '765c2217aae3a22e', '83f9967043dcc74b', '06226233f3ade9f4', '073b5f873e1b2fa5'],
-    ...['94efdbb0fb74f52c', '54b70205dcf60d85', '1620b8ca276c29e7', '4cfd737963e619b6', 'c074cf6d73a9875c'],
-    '2381e12cf36ae823',
-  ],
-  platform: [
-    '308385391aeecd9c',
-    'ead742f4a3640d04',
-    'c8f3f17a67906aa4',
-    'd50317138998a3f7',
-    'f40724a6151b49bf',
-    '86342b234c328339',
-    'c4755ad6dc0a18d5',
-    'e742ea7502d94379',
-    '4f498c3beccd578c',
-  ],
+  kubo: 'facf9e155aa868da 3f337ebe051a9fc3',
+  network: '0c5acb7147480501 ae0a909d73fbd735 3f337ebe051a9fc3 23d2bd2d27ad90de c9189d44d85d6a93 d9f1caeed3f9f4d0',
+  gateway: '6be67e7f0606021f bcdb623736b74d77 651233cc5a0cac72 f76cfb68295f14d6',
+  payment: `6f12cff83fb44328 278093a87ee42282 98c3d5d0811e41b7 fca85e90b2099131 aef53206dcd176d2 9380e39ff90165cc
+    765c2217aae3a22e 83f9967043dcc74b 06226233f3ade9f4 073b5f873e1b2fa5 94efdbb0fb74f52c 54b70205dcf60d85
+    1620b8ca276c29e7 4cfd737963e619b6 c074cf6d73a9875c 2381e12cf36ae823`,
+  platform: `308385391aeecd9c ead742f4a3640d04 c8f3f17a67906aa4 d50317138998a3f7 f40724a6151b49bf 86342b234c328339
+    c4755ad6dc0a18d5 e742ea7502d94379 4f498c3beccd578c`,
 }
 
 const hashOf = (step: string) =>
   createHash('sha256').update(step.replaceAll(/\s+/g, ' ').trim()).digest('hex').slice(0, 16)
 
 t.test('released steps of the schemas do not change', async (t) => {
-  t.same(paymentSchema.steps.map(hashOf), RELEASED.payment, 'the storage payment service')
-  t.same(platformSchema.steps.map(hashOf), RELEASED.platform, 'the task platform')
-  t.same(embeddedSchema.steps.map(hashOf), RELEASED.network, 'the storage network')
-  t.same(kuboSchema.steps.map(hashOf), RELEASED.kubo, 'the deals with a Kubo node')
-  t.same(indexSchema.steps.map(hashOf), RELEASED.gateway, 'the gateway')
-  const [first = ''] = paymentSchema.steps
-  t.not(hashOf(first.replace('TEXT', 'INTEGER')), hashOf(first))
+  for (const [{ owner, steps }, hashes] of [
+    [paymentSchema, RELEASED.payment],
+    [platformSchema, RELEASED.platform],
+    [embeddedSchema, RELEASED.network],
+    [kuboSchema, RELEASED.kubo],
+    [indexSchema, RELEASED.gateway],
+  ] as const)
+    t.same(steps.map(hashOf), hashes.split(/\s+/), owner)
 })
 
 /** Earlier indexes of the gateway have no steps: they get the columns that they lack. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
@@ -6,32 +6,31 @@ import { OwnFailures } from '../../../src/services/failure-table.js'
 import { LogInAttempts } from '../../../src/services/gateway/access.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
 import { clientOf } from '../../../src/services/http/server.js'
-import { type GatewayOptions, legacy } from '../../../src/services/index.js'
 import { silentLog } from '../../../src/services/log.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { stopMonotonicClock } from '../../support/waiting.js'
-import { Client, connectTo, MOZILLA, start, startGateway } from './client.js'
+import { Client, connectTo, logIn, MOZILLA, start, startGateway, twoAccounts } from './client.js'
 import { DealClient, UNTIL_ACTIVE } from './deal-client.js'
-import { logIn, twoAccounts } from './two-accounts.js'
+
+const FORBIDDEN = 'Do not have enough permissions to access this resource'
+const WRONG = 'Authentication failed, check your access credentials'
+
+const keys = { accessKey: 'owner', secretKey: 'very-secret' }
 
 t.test('log-in', async (t) => {
-  const client = await startGateway(t, { accessKey: 'owner', secretKey: 'very-secret' })
+  const client = await startGateway(t, keys)
   const anybody = new Client(client.url, 'gateway')
-  t.match(await anybody.failure('ListBuckets'), { message: 'JWT token missing', data: { code: 'AccessDenied' } })
-  const refused = await anybody.failure('Login', { username: 'other', password: 'very-secret' })
-  t.match(refused, { message: 'Authentication failed, check your access credentials', data: { code: 'AccessDenied' } })
+  const refused = { message: WRONG, data: { code: 'AccessDenied' } }
   for (const [username, password] of [
+    ['other', 'very-secret'],
     ['owner', 'very-wrong'],
-    ['ow', 'x'],
-    ['owner', ''],
     ['', ''],
   ] as const)
-    t.same(await anybody.failure('Login', { username, password }), refused, 'which key is wrong is not said')
+    t.match(await anybody.failure('Login', { username, password }), refused, 'which key is wrong is not said')
   const login = await anybody.call('Login', { USERNAME: 'owner', PassWord: 'very-secret' })
   t.ok(login.token && login.uiVersion)
 })
 
-const keys = { accessKey: 'owner', secretKey: 'very-secret' }
 const right = { username: 'owner', password: 'very-secret' }
 const wrong = { username: 'owner', password: 'very-wrong' }
 
@@ -39,12 +38,12 @@ const wrong = { username: 'owner', password: 'very-wrong' }
  * Answers of `web.Login` to a client that a proxy on this machine names. No time passes: who must wait must wait to the
  * end of the test.
  */
-async function startLoggingIn(t: Test, options: Partial<GatewayOptions> = {}) {
+async function startLoggingIn(t: Test) {
   stopMonotonicClock(t)
-  const { url } = await startGateway(t, { ...keys, ...options })
-  return async (params: object, forwardedFor?: string, method = 'web.Login') => {
+  const { url } = await startGateway(t, keys)
+  return async (params: object, forwardedFor?: string) => {
     const headers: Record<string, string> = forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor }
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'web.Login', params })
     const { text } = await new Client(url, 'gateway').rpcRaw(body, headers)
     return JSON.parse(text)
   }
@@ -54,20 +53,20 @@ const isRefused = { error: { message: /^Authentication failed/ } }
 const mustWait = { error: { message: /^Too many log-ins with wrong keys/ } }
 const isLetIn = { result: { token: /./ } }
 
-for (const [mode, quirks] of [
-  ['embedded', []],
-  ['legacy', legacy],
-] as const) {
-  t.test(`a guesser must wait, other clients need not: ${mode}`, async (t) => {
-    const logIn = await startLoggingIn(t, { quirks })
-    for (let i = 0; i < 5; i++) t.match(await logIn(wrong, '203.0.113.7'), isRefused)
-    t.match(await logIn(wrong, '203.0.113.7'), mustWait)
-    t.match(await logIn(right, '203.0.113.7'), mustWait, 'the right keys are not looked at either')
-    t.match(await logIn(right, '203.0.113.7, 203.0.113.8'), isLetIn, 'the proxy names the client last')
-    t.match(await logIn(right, '203.0.113.8'), isLetIn)
-    t.match(await logIn(right), isLetIn, 'a program on this machine')
-  })
-}
+t.test('a guesser must wait, other clients need not', async (t) => {
+  const logIn = await startLoggingIn(t)
+  for (let i = 0; i < 5; i++) t.match(await logIn(wrong, '203.0.113.7'), isRefused)
+  t.match(await logIn(wrong, '203.0.113.7'), mustWait)
+  t.match(await logIn(right, '203.0.113.7'), mustWait, 'the right keys are not looked at either')
+  t.match(await logIn(right, '203.0.113.7, 203.0.113.8'), isLetIn, 'the proxy names the client last')
+  t.match(await logIn(right), isLetIn, 'a program on this machine')
+  const nobody = { username: 'nobody', password: 'very-secret' }
+  for (let i = 0; i < 5; i++) t.match(await logIn(nobody, '203.0.113.9'), isRefused)
+  t.match(await logIn(nobody, '203.0.113.9'), mustWait, 'a name that does not exist counts as one that does')
+  t.match(await logIn(right, '203.0.113.9'), isLetIn)
+  for (let i = 0; i < 50; i++) await logIn({ ...nobody, username: `nobody-${i}` }, '203.0.113.10')
+  t.match(await logIn(right, '203.0.113.10'), mustWait, 'many names from one address')
+})
 
 t.test('a guesser on this machine does not shut the proxy out', async (t) => {
   const logIn = await startLoggingIn(t)
@@ -75,16 +74,6 @@ t.test('a guesser on this machine does not shut the proxy out', async (t) => {
   t.match(await logIn(wrong), { error: { data: { code: 'SlowDown' } } })
   t.match(await logIn(right), isLetIn)
   t.match(await logIn(wrong), isRefused, 'which begins anew')
-})
-
-t.test('names that do not exist are counted as those that do', async (t) => {
-  const logIn = await startLoggingIn(t)
-  const nobody = { username: 'nobody', password: 'very-secret' }
-  for (let i = 0; i < 5; i++) t.match(await logIn(nobody, '203.0.113.9'), isRefused)
-  t.match(await logIn(nobody, '203.0.113.9'), mustWait)
-  t.match(await logIn(right, '203.0.113.9'), isLetIn)
-  for (let i = 0; i < 50; i++) await logIn({ ...nobody, username: `nobody-${i}` }, '203.0.113.10')
-  t.match(await logIn(right, '203.0.113.10'), mustWait, 'many names from one address')
 })
 
 t.test('waits double, end, and are bounded', async (t) => {
@@ -126,101 +115,75 @@ t.test('who a client is', async (t) => {
     })
   t.same(of('127.0.0.1'), { network: '127.0.0.1', local: true })
   t.same(of('::ffff:127.0.0.1'), { network: '127.0.0.1', local: true })
-  t.same(of('::1'), { network: '::1', local: true })
   t.same(of('198.51.100.1', '203.0.113.7'), { network: '198.51.100.1', local: false }, 'not believed from elsewhere')
   t.same(of('127.0.0.1', '203.0.113.7').network, 'forwarded 203.0.113.7')
   t.same(of('127.0.0.1', '127.0.0.1').local, false)
   t.equal(of('2001:db8:1:2:3:4:5:6').network, '2001:db8:1:2::/64')
   t.equal(of('2001:db8::9').network, '2001:db8:0:0::/64')
-  t.equal(of('2001:db8::8').network, of('2001:db8::9').network)
   t.equal(of('127.0.0.1', 'x'.repeat(1000)).network, 'forwarded unknown')
 })
 
-const FORBIDDEN = 'Do not have enough permissions to access this resource'
-const WRONG = 'Authentication failed, check your access credentials'
+t.test('two accounts over every method', async (t) => {
+  const { owner, other, anyone } = await twoAccounts(t)
+  await owner.call('MakeBucket', { bucketName: 'mine' })
+  await owner.put('mine', 'private/a', 'a')
+  await owner.put('mine', 'open/b', 'b')
+  await other.call('MakeBucket', { bucketName: 'theirs' })
 
-for (const [mode, quirks] of [
-  ['embedded', []],
-  ['legacy', legacy],
-] as const) {
-  t.test(`two accounts over every method: ${mode}`, async (t) => {
-    const { owner, other, anyone } = await twoAccounts(t, { quirks })
-    const bare = mode === 'legacy'
-    await owner.call('MakeBucket', { bucketName: 'mine' })
-    await owner.put('mine', 'private/a', 'a')
-    await owner.put('mine', 'open/b', 'b')
-    await other.call('MakeBucket', { bucketName: 'theirs' })
+  const names = async (client: Client) =>
+    (await client.call('ListBuckets')).buckets.map(({ name }: { name: string }) => name)
+  t.same([await names(owner), await names(other)], [['mine'], ['theirs']])
 
-    const names = async (client: Client) =>
-      (await client.call('ListBuckets')).buckets.map(({ name }: { name: string }) => name)
-    t.same([await names(owner), await names(other)], [['mine'], ['theirs']])
-    t.match((await anyone.failure('ListBuckets')).message, 'JWT token missing')
+  const taken = await other.failure('MakeBucket', { bucketName: 'mine' })
+  t.match(taken, { message: /^The requested bucket name is not available/, data: { code: 'BucketAlreadyExists' } })
 
-    const taken = bare ? /you already own it/ : /The requested bucket name is not available/
-    t.match((await other.failure('MakeBucket', { bucketName: 'mine' })).message, taken)
-    t.match((await owner.failure('MakeBucket', { bucketName: 'mine' })).message, /you already own it/)
+  const inMine = { bucketName: 'mine', prefix: 'open/' }
+  const object = { bucketName: 'mine', objectName: 'private/a', fence: 2e15 }
+  for (const [method, params] of [
+    ['DeleteBucket', { bucketName: 'mine' }],
+    ['ListAllBucketPolicies', { bucketName: 'mine' }],
+    ['SetBucketPolicy', { ...inMine, policy: 'readwrite' }],
+    ['RemoveObject', { bucketName: 'mine', objects: ['private/a'] }],
+    ['ListObjects', inMine],
+    ['FenceUpload', { ...object, writeId: 'w' }],
+    ['SetObjectRecord', { ...object, generation: 'g', record: '' }],
+  ] as const)
+    t.match(await other.failure(method, params), { message: FORBIDDEN, data: { code: 'AccessDenied' } }, method)
+  t.match((await other.failure('ListObjects', { bucketName: 'nowhere', prefix: '' })).message, /nowhere/)
+  const link = { host: 'gateway.example', bucket: 'mine', object: 'private/a', expiry: 60 }
+  t.match((await other.failure('PresignedGet', link)).message, /^Unable to generate shareable URL/)
 
-    const inMine = { bucketName: 'mine', prefix: 'open/' }
-    for (const [method, params] of [
-      ['DeleteBucket', { bucketName: 'mine' }],
-      ['ListAllBucketPolicies', { bucketName: 'mine' }],
-      ['SetBucketPolicy', { ...inMine, policy: 'readwrite' }],
-      ['RemoveObject', { bucketName: 'mine', objects: ['private/a'] }],
-      ['ListObjects', inMine],
-      ...(bare
-        ? []
-        : [
-            ['FenceUpload', { bucketName: 'mine', objectName: 'private/a', fence: 2e15, writeId: 'w' }],
-            [
-              'SetObjectRecord',
-              { bucketName: 'mine', objectName: 'private/a', generation: 'g', fence: 2e15, record: '' },
-            ],
-          ]),
-    ] as [string, object][]) {
-      const refused = await other.failure(method, params)
-      const code = bare ? (method === 'ListObjects' ? -32000 : 0) : -32009
-      t.match(refused, { code, message: FORBIDDEN, data: bare ? null : { code: 'AccessDenied' } }, method)
-    }
-    t.match((await other.failure('ListObjects', { bucketName: 'nowhere', prefix: '' })).message, /nowhere/)
-    const link = { host: 'gateway.example', bucket: 'mine', object: 'private/a', expiry: 60 }
-    t.match((await other.failure('PresignedGet', link)).message, /^Unable to generate shareable URL/)
+  t.match(await other.put('mine', 'private/a', 'x'), { status: 403, text: FORBIDDEN })
+  t.match(await other.get('mine', 'private/a'), { status: 403, text: FORBIDDEN })
+  t.match(await anyone.get('mine', 'private/a'), { status: 403, text: WRONG })
+  t.match(await other.send('/mine/private/a', { headers: other.headers() }), { status: 403 })
+  t.equal((await owner.get('mine', 'private/a')).text, 'a')
 
-    const bodyText = bare ? WRONG : FORBIDDEN
-    t.match(await other.put('mine', 'private/a', 'x'), { status: 403, text: bodyText })
-    t.match(await other.get('mine', 'private/a'), { status: 403, text: bodyText })
-    t.match(await anyone.get('mine', 'private/a'), { status: 403, text: WRONG })
-    t.match(await other.send('/mine/private/a', { headers: other.headers() }), { status: 403 })
-    t.equal((await owner.get('mine', 'private/a')).text, 'a')
+  await owner.call('SetBucketPolicy', { ...inMine, policy: 'readwrite' })
+  t.equal((await other.get('mine', 'open/b')).text, 'b')
+  t.equal((await other.put('mine', 'open/c', 'c')).status, 200)
+  t.same(await other.names('mine', { prefix: 'open/' }), ['open/b', 'open/c'])
+  const shared = await other.call('PresignedGet', { ...link, object: 'open/b' })
+  const { pathname, search } = new URL(`http://${shared.url}`)
+  const open = () => other.send(pathname + search, { headers: { host: 'gateway.example' } })
+  t.equal((await open()).text, 'b')
+  await owner.call('SetBucketPolicy', { ...inMine, policy: 'none' })
+  t.equal((await open()).status, 403, 'the link of an account gives what the account may do')
 
-    await owner.call('SetBucketPolicy', { ...inMine, policy: 'readwrite' })
-    t.equal((await other.get('mine', 'open/b')).text, 'b')
-    t.equal((await other.put('mine', 'open/c', 'c')).status, 200)
-    t.match(await other.names('mine', { prefix: 'open/' }), ['open/b', 'open/c'])
-    const shared = await other.call('PresignedGet', { ...link, object: 'open/b' })
-    const { pathname, search } = new URL(`http://${shared.url}`)
-    t.equal((await other.send(pathname + search, { headers: { host: 'gateway.example' } })).text, 'b')
-    await owner.call('SetBucketPolicy', { ...inMine, policy: 'none' })
-    const after = await other.send(pathname + search, { headers: { host: 'gateway.example' } })
-    t.equal(after.status, 403, 'the link of an account gives what the account may do')
-    t.match((await other.failure('ListObjects', inMine)).message, FORBIDDEN)
-
-    await other.put('theirs', 'large', 'x'.repeat(50_000))
-    t.equal((await other.call('StorageInfo')).storageInfo.Used, 50_000)
-    t.equal((await owner.call('StorageInfo')).storageInfo.Used, 3)
-    t.equal((await other.call('ServerInfo')).GatewayUserInfo.isIAMUser, true)
-    t.equal((await owner.call('ServerInfo')).GatewayUserInfo.isIAMUser, false)
-    const { token } = await other.call('CreateURLToken')
-    t.equal(
-      (await other.send(`/gateway/download/theirs/large?token=${token}`, { headers: { 'user-agent': MOZILLA } }))
-        .status,
-      200,
-    )
-    const foreign = await owner.send(`/gateway/download/mine/private/a?token=${token}`, {
-      headers: { 'user-agent': MOZILLA },
-    })
-    t.equal(foreign.status, 403)
-  })
-}
+  await other.put('theirs', 'large', 'x'.repeat(50_000))
+  t.equal((await other.call('StorageInfo')).storageInfo.Used, 50_000)
+  t.equal((await owner.call('StorageInfo')).storageInfo.Used, 3)
+  t.equal((await other.call('ServerInfo')).GatewayUserInfo.isIAMUser, true)
+  t.equal((await owner.call('ServerInfo')).GatewayUserInfo.isIAMUser, false)
+  const { token } = await other.call('CreateURLToken')
+  for (const [place, status] of [
+    ['theirs/large', 200],
+    ['mine/private/a', 403],
+  ] as const) {
+    const target = `/gateway/download/${place}?token=${token}`
+    t.equal((await owner.send(target, { headers: { 'user-agent': MOZILLA } })).status, status, place)
+  }
+})
 
 t.test('accounts change their own keys, and only their own', async (t) => {
   const { services, owner, other, keys, registry } = await twoAccounts(t)
@@ -291,27 +254,17 @@ t.test('deals, their tokens and their wallet belong to the account', async (t) =
   t.equal(second.status, 'success', 'the same token of another account')
   t.not(first.data.dealCid, second.data.dealCid)
   t.not(first.data.walletAddress, second.data.walletAddress)
-  const status = (client: Client, cid: string) =>
-    client.send(`/gateway/dealstatus/${cid}`, { headers: client.headers() })
-  t.equal((await status(owner, first.data.dealCid)).status, 200)
-  t.equal((await status(other, second.data.dealCid)).status, 200)
-  t.equal((await status(other, first.data.dealCid)).status, 404)
   await owner.put('mine', 'more', 'm')
   await mine.deal('mine', 'more', {}, 'of-mine')
-  const progress = (client: Client, token: string) =>
-    client.send(`/gateway/dealprogress/${token}`, { headers: client.headers() })
-  t.equal((await progress(owner, 'of-mine')).status, 200)
-  t.equal((await progress(other, 'of-mine')).status, 404)
+  for (const path of [`dealstatus/${first.data.dealCid}`, 'dealprogress/of-mine']) {
+    t.equal((await mine.ask(path)).http, 200, path)
+    t.equal((await theirs.ask(path)).http, 404, path)
+  }
   await mine.advance(UNTIL_ACTIVE)
   const { headers } = await owner.head('mine', 'key')
   const evicted = await theirs.evict('mine', 'key', String(headers['x-cloud-generation']))
   t.match(evicted, { status: 'fail', message: FORBIDDEN })
-  const control = await other.send('/gateway/network/control', {
-    method: 'POST',
-    headers: other.headers(),
-    body: '{"AdvanceEpochs":"1"}',
-  })
-  t.equal(control.status, 403, 'the network is that of all accounts')
+  t.equal((await theirs.advance('1')).http, 403, 'the network is that of all accounts')
 })
 
 t.test('state epochs belong to the account', async (t) => {
@@ -322,95 +275,24 @@ t.test('state epochs belong to the account', async (t) => {
   t.match(await owner.call('StateEpoch', { epoch: 'one' }), { known: true, others: false })
 })
 
-/** Back to the first version: without accounts, deals that end or wait, fences, records and cold bodies. */
-const FIRST_SCHEMAS = {
-  'gateway/index.db': `
-  PRAGMA user_version = 0;
-  DROP TABLE bucket_changes;
-  DROP TABLE versions;
-  DROP TABLE object_locks;
-  DROP TABLE lock_clock;
-  ALTER TABLE objects DROP COLUMN version;
-  ALTER TABLE buckets DROP COLUMN versioning;
-  ALTER TABLE buckets DROP COLUMN lock_rule;
-  ALTER TABLE buckets DROP COLUMN quota_bytes;
-  ALTER TABLE buckets DROP COLUMN quota_objects;
-  DROP INDEX buckets_of_owner;
-  ALTER TABLE buckets DROP COLUMN owner;
-  DROP TABLE accounts;
-  CREATE TABLE epochs (epoch TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-  INSERT INTO epochs SELECT epoch FROM state_epochs;
-  DROP TABLE state_epochs;
-  ALTER TABLE epochs RENAME TO state_epochs;
-  CREATE TABLE former_deals (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, reference TEXT NOT NULL UNIQUE, network TEXT NOT NULL, bucket INTEGER NOT NULL,
-    bucket_name TEXT NOT NULL, key BLOB NOT NULL, token TEXT UNIQUE, terms TEXT NOT NULL, asked TEXT NOT NULL,
-    files INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0, record TEXT, dropped INTEGER NOT NULL DEFAULT 0
-  ) STRICT;
-  INSERT INTO former_deals SELECT id, reference, network, bucket, bucket_name, key, token, terms, asked, files, bytes,
-    record, dropped FROM deals;
-  DROP TABLE deals;
-  ALTER TABLE former_deals RENAME TO deals;
-  ALTER TABLE objects RENAME COLUMN body_at TO inline;
-  ALTER TABLE objects DROP COLUMN fence;
-  ALTER TABLE objects DROP COLUMN write_id;
-  DROP TABLE retained;
-  DROP TABLE removed;
-  DROP TABLE fence_floor;
-  DROP TABLE object_records;
-  DROP TABLE holds;
-  DROP TABLE doomed;
-  DROP TABLE late_orders;
-  DROP TABLE settings;
-  DROP TABLE failures;
-  ALTER TABLE offline_tasks DROP COLUMN run;
-  ALTER TABLE offline_tasks DROP COLUMN progress;
-`,
-  'network/network.db': `
-  PRAGMA user_version = 0;
-  DROP TABLE loose_cars;
-  DROP TABLE wallet_keys;
-  DROP TABLE settings;
-  DROP TABLE given_up;
-  DROP INDEX deals_in_sums;
-  DROP INDEX deals_waiting;
-  ALTER TABLE deals DROP COLUMN waiting;
-  ALTER TABLE deals DROP COLUMN active_epoch;
-  CREATE INDEX deals_in_sums ON deals (miner_id, verified_deal, custody IS NOT NULL, piece_size, price);
-`,
-}
-
-t.test('a folder of the first version has one account, which owns everything', async (t) => {
+t.test('an index of before accounts has one, with the key pair of its file, which owns everything', async (t) => {
   const data = temporaryFolder(t)
-  const before = await start(data, {}, { control: true })
-  const client = await connectTo(before)
-  const pair = await before.gateway.credentials()
-  await client.call('MakeBucket', { bucketName: 'bucket' })
-  await client.put('bucket', 'key', 'kept')
-  await client.put('bucket', 'large', Buffer.alloc(100_000))
-  await client.call('StateEpoch', { epoch: 'epoch', keep: true })
-  const deal = await new DealClient(client).deal('bucket', 'key', {}, 'token')
-  await before.stop()
-  for (const [file, statements] of Object.entries(FIRST_SCHEMAS)) {
-    const db = new DatabaseSync(join(data, file))
-    db.exec(statements)
-    db.close()
-  }
-  writeFileSync(join(data, 'gateway', 'account.json'), JSON.stringify({ ...pair, configured: null }), { mode: 0o600 })
+  const pair = { accessKey: 'former-key', secretKey: 'former-secret' }
+  const gateway = join(data, 'gateway')
+  mkdirSync(gateway)
+  writeFileSync(join(gateway, 'account.json'), JSON.stringify({ ...pair, configured: null }))
+  const db = new DatabaseSync(join(gateway, 'index.db'))
+  db.exec(readFileSync('test/services/released-index.sql', 'utf8'))
+  db.exec("DROP TABLE accounts; INSERT INTO buckets (name, created, changed) VALUES ('bucket', '', '')")
+  db.close()
 
   const upgraded = await start(data)
   t.teardown(() => upgraded.stop())
   t.same(await upgraded.gateway.credentials(), pair)
-  const again = await connectTo(upgraded)
-  t.equal((await again.call('ListBuckets')).buckets[0].name, 'bucket')
-  t.equal((await again.get('bucket', 'key')).text, 'kept')
-  t.equal((await again.get('bucket', 'large')).body.length, 100_000)
-  t.match(await again.call('StateEpoch', { epoch: 'epoch' }), { known: true, mark: 0 })
-  const repeated = await new DealClient(again).deal('bucket', 'key', {}, 'token')
-  t.equal(repeated.data.dealCid, deal.data.dealCid, 'the token of before')
-  t.equal(repeated.data.walletAddress, deal.data.walletAddress)
-  t.match((await new DealClient(again).ask(`dealstatus/${deal.data.dealCid}`)).data, { dealCid: deal.data.dealCid })
+  t.notOk(existsSync(join(gateway, 'account.json')))
+  const client = await connectTo(upgraded)
+  t.equal((await client.call('ListBuckets')).buckets[0].name, 'bucket')
   const write = { 'x-cloud-fence': String(Date.now() * 1000), 'x-cloud-write-id': 'new', 'x-cloud-record': 'record' }
-  t.equal((await again.put('bucket', 'key', 'new', write)).status, 200)
-  t.equal((await again.head('bucket', 'key', { 'x-cloud-with-record': '1' })).headers['x-cloud-record'], 'record')
+  t.equal((await client.put('bucket', 'key', 'new', write)).status, 200)
+  t.equal((await client.head('bucket', 'key', { 'x-cloud-with-record': '1' })).headers['x-cloud-record'], 'record')
 })

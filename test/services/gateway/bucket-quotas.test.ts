@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Client } from './client.js'
-import { startGateway } from './client.js'
-import { twoAccounts } from './two-accounts.js'
+import { startGateway, twoAccounts } from './client.js'
 
 /** Quotas of buckets, as the RPC of the embedded gateway has them. */
 
@@ -15,49 +14,6 @@ async function bounded(t: Test, client: Client, quota: object) {
     usage: async () => (await client.call('BucketQuota', { bucketName })).usage,
   }
 }
-
-t.test('a bucket has no more than its quota', async (t) => {
-  const client = await startGateway(t)
-  await client.call('MakeBucket', { bucketName })
-  t.match(await client.call('BucketQuota', { bucketName }), {
-    quota: { bytes: null, objects: null },
-    usage: { bytes: 0, objects: 0 },
-  })
-  const { put, usage } = await bounded(t, client, { bytes: 100_000 })
-  // Bodies in files, and in the index.
-  for (const bytes of [40_000, 100]) {
-    await bounded(t, client, { bytes: 2 * bytes + 1, objects: null })
-    const answers = await Promise.all(Array.from({ length: 6 }, (_, n) => put(`${bytes}-${n}`, bytes)))
-    t.same(answers.map(({ status }) => status).sort(), [200, 200, 403, 403, 403, 403], `writers of ${bytes} bytes`)
-    t.match(
-      answers.find(({ status }) => status === 403),
-      refused,
-    )
-    const stored = answers.flatMap(({ status }, n) => (status === 200 ? [`${bytes}-${n}`] : []))
-    t.equal((await put(String(stored[0]), bytes)).status, 200, 'the same size again')
-    t.match(await put(String(stored[0]), bytes + 2), refused, 'a larger one')
-    t.equal((await client.get(bucketName, String(stored[0]))).body.length, bytes, 'which undoes nothing')
-    await client.call('RemoveObject', { bucketName, objects: stored })
-  }
-  t.same(await usage(), { bytes: 0, objects: 0 })
-
-  await bounded(t, client, { bytes: null, objects: 2 })
-  const small = await Promise.all(Array.from({ length: 5 }, (_, n) => put(`small-${n}`, 1)))
-  t.same(small.map(({ status }) => status).sort(), [200, 200, 403, 403, 403], 'objects')
-  await bounded(t, client, { bytes: 1 })
-  t.same(await usage(), { bytes: 2, objects: 2 }, 'a lower quota leaves what is there')
-  t.match(await put('more', 1), refused)
-  t.match(await client.call('SetBucketQuota', { bucketName, objects: null, bytes: null }), { quota: { bytes: null } })
-  t.equal((await put('more', 1)).status, 200)
-
-  for (const wrong of [{ bytes: -1 }, { bytes: 1.5 }, { objects: 'many' }])
-    t.match(await client.failure('SetBucketQuota', { bucketName, ...wrong }), { message: /./ })
-  await bounded(t, client, { objects: 0 })
-  await client.call('RemoveObject', { bucketName, objects: ['more', ...small.map((_, n) => `small-${n}`)] })
-  await client.call('DeleteBucket', { bucketName })
-  await client.call('MakeBucket', { bucketName })
-  t.match(await client.call('BucketQuota', { bucketName }), { quota: { objects: null } }, 'another bucket has none')
-})
 
 t.test('all versions count', async (t) => {
   const client = await startGateway(t)
@@ -98,12 +54,4 @@ t.test('the owner and the first account decide, and the quota of the account cou
     t.match(await anyone.failure(method, { bucketName }), { message: /./ })
     t.match(await first.failure(method, { bucketName: 'absent' }), { message: /does not exist/ })
   }
-})
-
-t.test('a gateway that tells no quotas has no calls for them', async (t) => {
-  const client = await startGateway(t, { quirks: ['untold-quotas'] })
-  await client.call('MakeBucket', { bucketName })
-  for (const method of ['BucketQuota', 'SetBucketQuota'])
-    t.match(await client.failure(method, { bucketName }), { message: /can't find|method/i })
-  t.notOk((await client.call('ServerInfo')).GatewayFeatures.some((name: string) => name.endsWith('quota')))
 })

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import type { GatewayOptions } from '../../../src/services/index.js'
 import { endsWithUs, killed } from '../../support/server/child.js'
-import { type Client, connectTo } from './client.js'
+import { type Client, logIn } from './client.js'
 
 /** The services in a process of their own, killed at the end of the test at the latest. */
 export async function inProcess(
@@ -22,14 +22,5 @@ export async function inProcess(
     child.once('exit', () => reject(new Error('The process ended.')))
   })
   const { url, credentials } = JSON.parse(line)
-  const gateway = {
-    url,
-    ownUrl: url,
-    port: 0,
-    quirks: [],
-    madeKeys: false,
-    credentials: async () => credentials,
-    attach() {},
-  }
-  return { child, client: await connectTo({ gateway }) }
+  return { child, client: await logIn(url, credentials) }
 }

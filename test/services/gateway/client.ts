@@ -1,6 +1,8 @@
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
+import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
+import type { KeyPair } from '../../../src/services/gateway/accounts/key-pair.js'
 import { type GatewayOptions, type NetworkOptions, type Services, startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { databaseOf } from '../engine.js'
@@ -8,7 +10,6 @@ import { databaseOf } from '../engine.js'
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  readonly rawHeaders: readonly string[]
   readonly body: Buffer
   readonly text: string
 }
@@ -23,7 +24,6 @@ export interface SendOptions {
   readonly method?: string
   readonly headers?: Record<string, string | number>
   readonly body?: Buffer | string
-  readonly agent?: Agent
 }
 
 export const MOZILLA = 'Mozilla/5.0 (test)'
@@ -48,12 +48,29 @@ export async function start(
   return startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks: [], database, ...gateway }, network })
 }
 
-export async function connectTo(services: Pick<Services, 'gateway'>, path = 'gateway'): Promise<Client> {
-  const { accessKey, secretKey } = await services.gateway.credentials()
-  const client = new Client(services.gateway.url, path)
+export async function connectTo({ gateway }: Pick<Services, 'gateway'>, path = 'gateway'): Promise<Client> {
+  return logIn(gateway.url, await gateway.credentials(), path)
+}
+
+export async function logIn(url: string, { accessKey, secretKey }: KeyPair, path = 'gateway'): Promise<Client> {
+  const client = new Client(url, path)
   const { token } = await client.call('Login', { username: accessKey, password: secretKey })
   client.token = token
   return client
+}
+
+/** A gateway with its first account and a second one, each logged in, and a client without a log-in. */
+export async function twoAccounts(t: Test, options: Partial<GatewayOptions> = {}, network: NetworkOptions = {}) {
+  const data = temporaryFolder(t)
+  const services = await start(data, options, network)
+  t.teardown(() => services.stop())
+  const registry = await openAccountRegistry(data, await databaseOf(data))
+  t.teardown(() => registry.close())
+  const { accessKey, secretKey } = await registry.add('second')
+  const keys = { accessKey, secretKey }
+  const { url } = services.gateway
+  const [owner, other] = [await connectTo(services), await logIn(url, keys)]
+  return { services, registry, owner, other, keys, anyone: new Client(url, 'gateway') }
 }
 
 /** Percent-encodes every byte but the plainest, slashes kept. */
@@ -66,7 +83,6 @@ export function encodeKey(key: string): string {
 export class Client {
   readonly url: string
   readonly path: string
-  readonly agent = new Agent({ keepAlive: false })
   token: string | undefined
 
   constructor(url: string, path: string) {
@@ -75,17 +91,17 @@ export class Client {
   }
 
   /** Sends any request; `target` goes out as it is. */
-  send(target: string, { method = 'GET', headers = {}, body, agent = this.agent }: SendOptions = {}): Promise<Answer> {
+  send(target: string, { method = 'GET', headers = {}, body }: SendOptions = {}): Promise<Answer> {
     const { hostname, port } = new URL(this.url)
     return new Promise((resolve, reject) => {
-      const sent = request({ hostname, port, path: target, method, agent, headers }, (response) => {
+      const sent = request({ hostname, port, path: target, method, agent: false, headers }, (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk) => chunks.push(chunk))
         response.on('error', reject)
         response.on('end', () => {
           const all = Buffer.concat(chunks)
-          const { statusCode = 0, headers, rawHeaders } = response
-          resolve({ status: statusCode, headers, rawHeaders, body: all, text: all.toString() })
+          const { statusCode = 0, headers } = response
+          resolve({ status: statusCode, headers, body: all, text: all.toString() })
         })
       })
       sent.on('error', reject)

@@ -25,7 +25,6 @@ function afterAnyCrash<Known>(
 ): void {
   t.test(`a crash after any step ${what}`, { skip: onPostgres && 'on SQLite' }, async (t) => {
     const images = await record(t)
-    t.comment(`${images.length} crashes`)
     t.ok(images.length > 13, 'more than changes')
     for (const [index, image] of images.entries()) await t.test(`${index}: ${image.step}`, (t) => check(t, image))
   })

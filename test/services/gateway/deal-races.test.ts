@@ -3,10 +3,10 @@ import { dirname } from 'node:path'
 import t from 'tap'
 import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { NetworkError } from '../../../src/services/network/network.js'
+import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
 import { until } from '../../support/waiting.js'
 import { databaseOf } from '../engine.js'
-import { Gate, ScriptedNetwork } from '../scripted-network.js'
-import type { DealClient } from './deal-client.js'
+import { Gate, inHalves, ScriptedNetwork } from '../scripted-network.js'
 import { Scene } from './deal-scene.js'
 
 const large = randomBytes(100_000)
@@ -44,7 +44,8 @@ t.test('a bucket as it was at one moment', async (t) => {
   const bodies = new Map(
     [...'abcdef'].map((key, index) => [key, index % 2 === 0 ? randomBytes(40_000) : Buffer.from(key)]),
   )
-  for (const [key, body] of bodies) await client.put('bucket', key, body)
+  const generations = new Map<string, string>()
+  for (const [key, body] of bodies) generations.set(key, await client.put('bucket', key, body))
   const [first, second] = [new Gate(), new Gate()]
   network.beforeFile = first.pass
   const one = client.deals('bucket')
@@ -52,7 +53,7 @@ t.test('a bucket as it was at one moment', async (t) => {
   network.beforeFile = second.pass
   const other = client.deals('bucket')
   await second.reached()
-  const evicted = await client.evict('bucket', 'a', (await generations(client)).a ?? '')
+  const evicted = await client.evict('bucket', 'a', generations.get('a') ?? '')
   t.match(evicted, { http: 409, message: /A pending deal reads the object/ })
   for (const key of 'abc') await client.put('bucket', key, 'new')
   await client.put('bucket', 'another', large)
@@ -70,11 +71,6 @@ t.test('a bucket as it was at one moment', async (t) => {
   await until('no file is left', () => scene.files().length === 0)
   t.equal(scene.count('bodies'), 0)
 })
-
-async function generations(client: DealClient): Promise<Record<string, string>> {
-  const { objects } = await client.gateway.call('ListObjects', { bucketName: 'bucket', delimiter: '' })
-  return Object.fromEntries(objects.map(({ name, generation }: Record<string, string>) => [name, generation]))
-}
 
 t.test('a deal that fails leaves nothing', async (t) => {
   const scene = await Scene.start(t)
@@ -97,7 +93,7 @@ t.test('a deal that fails leaves nothing', async (t) => {
   await gate.reached()
   await scene.running.stop()
   await stopped
-  const again = await Scene.start(t, network, scene.folder)
+  const again = await Scene.start(t, { of: scene })
   t.equal(again.count('deals'), 0, 'nor does a stop')
   t.equal(again.count('deal_files'), 0)
 })
@@ -169,50 +165,40 @@ t.test('what a crash leaves is settled from the network', async (t) => {
 t.test('eviction compares all of it, with what there is', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  for (const body of [Buffer.from('small'), large]) {
+  const evict = (generation: string) => client.evict('bucket', 'key', generation)
+  const dealt = async (body: Buffer) => {
     const generation = await client.put('bucket', 'key', body)
     await client.deal('bucket', 'key')
-    const deliver = network.deliver
+    return generation
+  }
+  for (const body of [Buffer.from('small'), large]) {
+    const generation = await dealt(body)
     for (const wrong of [
       (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('x')]),
       (bytes: Buffer) => bytes.subarray(0, -1),
       (bytes: Buffer) => Buffer.concat([bytes.subarray(0, -1), Buffer.from([(bytes.at(-1) ?? 0) ^ 1])]),
-      () => Buffer.alloc(0),
     ]) {
-      network.deliver = (bytes, cid) => deliver(wrong(bytes), cid)
-      t.match(await client.evict('bucket', 'key', generation), {
-        http: 409,
-        status: 'fail',
-        message: /delivered other bytes/,
-      })
+      network.deliver = (bytes) => inHalves(wrong(bytes))
+      t.match(await evict(generation), { http: 409, status: 'fail', message: /delivered other bytes/ })
     }
     const asked = network.retrievals.length
-    network.deliver = deliver
     network.state = 'StorageDealSealing'
-    t.match(await client.evict('bucket', 'key', generation), { http: 409, message: /StorageDealSealing/ })
+    t.match(await evict(generation), { http: 409, message: /StorageDealSealing/ })
     network.state = 'StorageDealActive'
     t.equal(network.retrievals.length, asked)
 
     for (const change of [() => client.put('bucket', 'key', body), () => scene.remove('key')]) {
-      const current = await client.put('bucket', 'key', body)
-      await client.deal('bucket', 'key')
-      const gate = new Gate()
-      network.deliver = async function* (bytes) {
-        yield bytes.subarray(0, 1)
-        await gate.pass()
-        yield bytes.subarray(1)
-      }
-      const evicting = client.evict('bucket', 'key', current)
+      const current = await dealt(body)
+      const gate = scene.heldAfter(1)
+      const evicting = evict(current)
       await gate.reached()
       await change()
       gate.open()
       t.match(await evicting, { status: 'fail', message: /overwritten|key does not exist/ })
-      network.deliver = deliver
     }
 
-    const last = await client.put('bucket', 'key', body)
-    await client.deal('bucket', 'key')
-    const [one, two] = await Promise.all([client.evict('bucket', 'key', last), client.evict('bucket', 'key', last)])
+    const last = await dealt(body)
+    const [one, two] = await Promise.all([evict(last), evict(last)])
     t.same([one.status, two.status].sort(), ['fail', 'success'], 'once')
     t.equal(await client.used(), 0)
     await until('no file is left', () => scene.files().length === 0)
@@ -222,91 +208,80 @@ t.test('eviction compares all of it, with what there is', async (t) => {
 t.test('bringing back: once, to the end, and whole', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  const deliver = network.deliver
+  const get = () => client.gateway.get('bucket', 'key')
   for (const body of [Buffer.from('small'), large]) {
     const generation = await scene.cold('key', body)
-    const gate = new Gate()
-    network.deliver = async function* (bytes, cid) {
-      await gate.pass()
-      yield* deliver(bytes, cid)
-    }
+    const gate = scene.heldAfter(0)
     network.retrievals.length = 0
     const asked = Array.from({ length: 4 }, () => client.retrieve('bucket', 'key'))
     await gate.reached()
-    t.equal((await client.gateway.get('bucket', 'key')).status, 403, 'not before all of it is here')
+    t.equal((await get()).status, 403, 'not before all of it is here')
     gate.open()
     for (const answer of await Promise.all(asked)) t.match(answer, { status: 'success' })
     t.equal(network.retrievals.length, 1)
-    t.ok((await client.gateway.get('bucket', 'key')).body.equals(body))
+    t.ok((await get()).body.equals(body))
 
-    network.deliver = deliver
-    await client.evict('bucket', 'key', generation)
-    const second = new Gate()
-    network.deliver = async function* (bytes, cid) {
-      await second.pass()
-      yield* deliver(bytes, cid)
-    }
+    t.match(await client.evict('bucket', 'key', generation), { status: 'success' })
+    const second = scene.heldAfter(0)
     const abort = new AbortController()
     const url = `${client.gateway.url}/gateway/retrieve/bucket/key`
-    const left = fetch(url, { headers: client.gateway.headers(), signal: abort.signal }).catch((error) => error.name)
+    const left = fetch(url, { headers: client.gateway.headers(), signal: abort.signal })
     await second.reached()
     abort.abort()
-    t.equal(await left, 'AbortError')
+    await t.rejects(left, { name: 'AbortError' })
     second.open()
-    await until('the object is local again', async () => (await client.gateway.get('bucket', 'key')).status === 200)
+    await until('the object is local again', async () => (await get()).status === 200)
 
-    for (const change of [() => client.put('bucket', 'key', 'new'), () => scene.remove('key')]) {
-      network.deliver = deliver
+    for (const [change, used] of [
+      [() => client.put('bucket', 'key', 'new'), 3],
+      [() => scene.remove('key'), 0],
+    ] as const) {
       await scene.cold('key', body)
-      const third = new Gate()
-      network.deliver = async function* (bytes, cid) {
-        yield* deliver(bytes, cid)
-        await third.pass()
-      }
+      const third = scene.heldAfter(body.length)
       const retrieving = client.retrieve('bucket', 'key')
       await third.reached()
       await change()
       third.open()
       t.match(await retrieving, { http: 200 })
-      const now = await client.gateway.get('bucket', 'key')
-      t.ok(now.status === 404 || now.text === 'new', 'what came in between stays')
+      t.match(await get(), used > 0 ? { text: 'new' } : { status: 404 }, 'what came in between stays')
       await until('no file is left', () => scene.files().length === 0)
-      t.equal(await client.used(), now.status === 404 ? 0 : 3)
+      t.equal(await client.used(), used)
     }
-    await scene.remove('key')
-    network.deliver = deliver
   }
 })
 
 t.test('providers are tried in turn, and none gets away with other bytes', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  const deliver = network.deliver
   for (const body of [Buffer.from('small'), large]) {
     const generation = await client.put('bucket', 'key', body)
     for (let count = 0; count < 3; count++) await client.deal('bucket', 'key')
     await client.evict('bucket', 'key', generation)
-    const latest = [...network.deals.values()].slice(-3).map(({ made }) => made.dealCid)
+    const [last, middle, first] = [...network.deals.values()].slice(-3).map(({ made }) => made.dealCid)
+    const zeros = (bytes: Buffer) => inHalves(Buffer.alloc(bytes.length))
     network.deliver = async function* (bytes, cid) {
-      if (cid === latest[2]) {
-        yield bytes.subarray(0, 1)
-        throw new NetworkError('NotRetrievable', 'Cut off.')
-      }
-      yield* deliver(cid === latest[1] ? Buffer.from(bytes).fill(0) : bytes, cid)
+      if (cid !== first) return yield* cid === middle ? zeros(bytes) : inHalves(bytes)
+      yield bytes.subarray(0, 1)
+      throw new DatabaseUnavailableError('That of the network is away.')
     }
     network.retrievals.length = 0
     t.match(await client.retrieve('bucket', 'key'), { status: 'success' })
-    t.same(network.retrievals, [...latest].reverse())
+    t.same(network.retrievals, [first, middle, last])
     t.ok((await client.gateway.get('bucket', 'key')).body.equals(body))
 
-    network.deliver = deliver
+    network.deliver = inHalves
     await client.evict('bucket', 'key', generation)
     network.deliver = async function* (bytes, cid) {
-      if (cid !== latest[0]) yield bytes.subarray(0, 2)
+      if (cid !== last) yield bytes.subarray(0, 2)
       throw new NetworkError('NotRetrievable', `No ${cid}.`)
     }
     const failed = await client.retrieve('bucket', 'key')
-    t.match(failed, { http: 200, status: 'fail', message: `No ${latest[2]}. No ${latest[1]}. No ${latest[0]}.` })
+    t.match(failed, { http: 200, status: 'fail', message: `No ${first}. No ${middle}. No ${last}.` })
+    network.deliver = (_, cid) => {
+      if (cid === first) throw new DatabaseUnavailableError('That of the network is away.')
+      throw new NetworkError('NotRetrievable', `No ${cid}.`)
+    }
+    t.match(await client.retrieve('bucket', 'key'), { http: 503, status: 'fail' }, 'another attempt may succeed')
     network.deliver = () => {
       throw new Error('A secret detail.')
     }
@@ -314,40 +289,37 @@ t.test('providers are tried in turn, and none gets away with other bytes', async
     t.equal((await client.gateway.get('bucket', 'key')).status, 403)
 
     network.deliver = async function* (bytes, cid) {
-      const cut = [...latest].reverse().indexOf(cid) + 1
+      const cut = [first, middle, last].indexOf(cid) + 1
       yield bytes.subarray(0, cut)
-      if (cid !== latest[0]) throw new NetworkError('NotRetrievable', 'Cut off.')
+      if (cid !== last) throw new NetworkError('NotRetrievable', 'Cut off.')
       yield bytes.subarray(cut)
     }
     t.match(await client.deal('bucket', 'key'), { status: 'success' }, 'each goes on where the last one ended')
     t.ok(scene.lastBodies()[0]?.equals(body))
-    network.deliver = (bytes, cid) => deliver(Buffer.from(bytes).fill(0), cid)
+    network.deliver = zeros
     t.match(await client.deal('bucket', 'key'), { http: 200, status: 'fail', message: /delivered other bytes/ })
-    network.deliver = deliver
+    network.deliver = inHalves
     await scene.remove('key')
   }
 })
 
-t.test('requests of one and the same kind at once', async (t) => {
+t.test('eight are brought back at once', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene
-  const bodies = Array.from({ length: 24 }, () => randomBytes(40_000))
-  const keys = bodies.map((_, index) => `key-${index}`)
-  const cold = await Promise.all(keys.map((key, index) => scene.cold(key, bodies[index] ?? '')))
-  t.equal(cold.length, 24)
+  const keys = Array.from({ length: 24 }, (_, n) => `key-${n}`)
+  const body = randomBytes(40_000)
+  await Promise.all(keys.map((key) => scene.cold(key, body)))
   await until('no file is left', () => scene.files().length === 0)
   let running = 0
   let most = 0
-  const { deliver } = network
-  network.deliver = async function* (bytes, cid) {
+  network.deliver = async function* (bytes) {
     most = Math.max(most, ++running)
-    yield* deliver(bytes, cid)
+    yield* inHalves(bytes)
     running--
   }
   await Promise.all(keys.map((key) => client.retrieve('bucket', key)))
   t.ok(most <= 8, `${most} at once`)
-  for (const [index, key] of keys.entries())
-    t.ok((await client.gateway.get('bucket', key)).body.equals(bodies[index] ?? Buffer.alloc(0)))
+  for (const key of keys) t.ok((await client.gateway.get('bucket', key)).body.equals(body))
 })
 
 t.test('bytes that a pending deal keeps count for the quota', async (t) => {

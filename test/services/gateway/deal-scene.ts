@@ -1,16 +1,23 @@
-import { cpSync, mkdirSync, readdirSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type RunningGateway, startGateway } from '../../../src/services/gateway/gateway.js'
-import type { GatewayOptions, QuirkName } from '../../../src/services/index.js'
+import type { GatewayOptions, ServicesLog } from '../../../src/services/index.js'
+import { silentLog } from '../../../src/services/log.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { countRows } from '../../support/content/rows.js'
 import { databaseOf } from '../engine.js'
-import { ScriptedNetwork } from '../scripted-network.js'
+import { Gate, inHalves, ScriptedNetwork } from '../scripted-network.js'
 import { connectTo } from './client.js'
 import { DealClient } from './deal-client.js'
 
-const log = { info: () => {}, warn: () => {}, error: () => {} }
+interface SceneOptions {
+  readonly of?: Scene
+  readonly network?: ScriptedNetwork
+  readonly folder?: string
+  readonly bodies?: GatewayOptions['bodies']
+  readonly log?: ServicesLog
+}
 
 /** A gateway over a network that does what the test says. */
 export class Scene {
@@ -26,31 +33,25 @@ export class Scene {
     this.client = client
   }
 
-  /** A gateway over the folder, by default a new one with a bucket. */
-  static async start(
-    t: Test,
-    network = new ScriptedNetwork(),
-    folder?: string,
-    quirks: QuirkName[] = [],
-    bodies?: GatewayOptions['bodies'],
-  ): Promise<Scene> {
-    const data = folder ?? join(temporaryFolder(t), 'gateway')
+  /** A new gateway with a bucket; with `of`, another one over the folder and the network of a scene that has stopped. */
+  static async start(t: Test, given: SceneOptions = {}): Promise<Scene> {
+    const { of, network = of?.network ?? new ScriptedNetwork(), bodies, log = silentLog } = given
+    const data = given.folder ?? of?.folder ?? join(temporaryFolder(t), 'gateway')
     const limits = { stopMs: 100, reconcileMs: 50 }
     const database = await databaseOf(data)
-    const options = { host: '127.0.0.1', port: 0, limits, quirks, bodies, database }
+    const options = { host: '127.0.0.1', port: 0, limits, quirks: [], bodies, database }
     const running = await startGateway(data, options, { network }, log)
     t.teardown(() => running.stop().catch(() => {}))
     const client = new DealClient(await connectTo({ gateway: running }))
-    if (folder === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
+    if (of === undefined) await client.gateway.call('MakeBucket', { bucketName: 'bucket' })
     return new Scene(network, data, running, client)
   }
 
   /** Another gateway over what the disk holds now, as after `kill -9`. */
   afterCrash(t: Test, network = this.network): Promise<Scene> {
-    const copy = join(temporaryFolder(t), 'gateway')
-    mkdirSync(copy)
-    cpSync(this.folder, copy, { recursive: true, filter: (source) => !source.endsWith('-shm') })
-    return Scene.start(t, network, copy)
+    const folder = join(temporaryFolder(t), 'gateway')
+    cpSync(this.folder, folder, { recursive: true, filter: (source) => !source.endsWith('-shm') })
+    return Scene.start(t, { of: this, folder, network })
   }
 
   files(): string[] {
@@ -64,6 +65,17 @@ export class Scene {
 
   remove(...objects: string[]): Promise<unknown> {
     return this.client.gateway.call('RemoveObject', { bucketName: 'bucket', objects })
+  }
+
+  /** Holds each delivery of the network back after so many bytes. */
+  heldAfter(bytes: number): Gate {
+    const gate = new Gate()
+    this.network.deliver = async function* (body) {
+      if (bytes > 0) yield body.subarray(0, bytes)
+      await gate.pass()
+      yield* inHalves(body.subarray(bytes))
+    }
+    return gate
   }
 
   /** What was packed under the reference that was asked for last. */

@@ -10,7 +10,6 @@ import { Holds } from '../../../src/services/gateway/store/holds.js'
 import { KeyRules } from '../../../src/services/gateway/store/key-rules.js'
 import { type Draft, ObjectChanges } from '../../../src/services/gateway/store/object-changes.js'
 import { newGeneration } from '../../../src/services/gateway/store/objects.js'
-import { scan } from '../../../src/services/gateway/store/scan.js'
 import { silentLog } from '../../../src/services/log.js'
 import type { Bodies, StoredBody } from '../../../src/services/store/bodies.js'
 import { type Database, DatabaseUnavailableError, UnknownCommitError } from '../../../src/services/store/database.js'
@@ -19,7 +18,6 @@ import { Run } from '../../../src/services/store/runs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase, onPostgres } from '../engine.js'
 import { Gate } from '../scripted-network.js'
-import { startGateway } from './client.js'
 
 /** The index of the gateway, on both engines. */
 
@@ -94,75 +92,6 @@ function draft(key: string, more: Partial<Draft> = {}): Draft {
 
 const code = (error: unknown) => (error instanceof GatewayError ? error.kind : error)
 
-t.test('keys are in the order of their bytes, and may have any character', async (t) => {
-  const client = await startGateway(t)
-  const bucketName = 'bucket'
-  await client.call('MakeBucket', { bucketName })
-  // UTF-16 and most collations of databases have other orders.
-  const keys = [
-    'A',
-    'B',
-    'a',
-    'a\0',
-    'a\0b',
-    'a\x01',
-    'a b',
-    'a-',
-    'a_',
-    'z',
-    'ä',
-    'é',
-    '\uffee',
-    '\u{1f600}',
-    "'",
-    '\\',
-    '%_',
-  ]
-  for (const key of keys) t.equal((await client.put(bucketName, key, key)).status, 200, JSON.stringify(key))
-  const sorted = [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-  const names = ({ objects }: { objects: { name: string }[] }) => objects.map(({ name }) => name)
-  t.same(names(await client.call('ListObjects', { bucketName, prefix: '' })), sorted)
-  const ask = { bucketName, prefix: '', delimiter: '', maxKeys: 1000 }
-  t.same(names(await client.call('ListObjects', ask)), sorted)
-  t.same(names(await client.call('ListObjects', { ...ask, prefix: 'a\0' })), ['a\0', 'a\0b'])
-  let marker = ''
-  for (const key of sorted) {
-    const page = await client.call('ListObjects', { ...ask, marker, maxKeys: 1 })
-    t.same(names(page), [key])
-    marker = page.nextMarker ?? ''
-  }
-  for (const key of keys) t.equal((await client.get(bucketName, key)).text, key)
-  t.match(await client.get('no%00bucket', 'key'), { status: 400 })
-  t.match(await client.failure('Login', { username: 'a\0b', password: 'long-enough' }), { data: { code: /./ } })
-})
-
-t.test('a page by delimiter has one entry for all keys behind a prefix', async (t) => {
-  const { indexes, bucket } = await connections(t, 1)
-  const { db } = indexes[0] as Index
-  const put = ({ objects }: GatewayTables, key: string) => {
-    const { order: _, abandoned: __, body: ___, ...rest } = draft(key)
-    const row = { ...rest, modified: rfc3339(clock.now()), bodyAt: 'network', fence: 1, writeId: null } as const
-    return objects.put(bucket.id, { ...row, bodyName: rest.generation, bodyMark: null, version: null }, undefined)
-  }
-  await db.transaction(async (tables) => {
-    for (let n = 0; n < 10_000; n++) await put(tables, `many//${String(n).padStart(5, '0')}`)
-    for (const key of ['m', 'many', 'many/', 'many0', 'z//', 'z/a', 'ä/b']) await put(tables, key)
-  })
-  const page = async (prefix: string, delimiter: string, after = '', limit = 1000) => {
-    const query = { prefix: Buffer.from(prefix), delimiter: Buffer.from(delimiter), after: Buffer.from(after) }
-    const { entries, truncated } = await scan(db.read.objects, { bucket: bucket.id, limit, ...query })
-    const names = entries.map((entry) => String(entry.kind === 'object' ? entry.object.key : `${entry.prefix}…`))
-    return truncated ? [...names, 'more'] : names
-  }
-  t.same(await page('', '/'), ['m', 'many', 'many/…', 'many0', 'z/…', 'ä/…'])
-  t.same(await page('', '/', '', 3), ['m', 'many', 'many/…', 'more'])
-  t.same(await page('', '/', 'many/', 2), ['many0', 'z/…', 'more'])
-  t.same(await page('many/', '/'), ['many/', 'many//…'])
-  t.same(await page('', '//'), ['m', 'many', 'many/', 'many//…', 'many0', 'z//…', 'z/a', 'ä/b'])
-  t.same(await page('many//0999', '', '', 3), ['many//09990', 'many//09991', 'many//09992', 'more'])
-  t.same(await page('x', '/'), [])
-})
-
 t.test('of conditional writes from several connections, one wins', async (t) => {
   const { indexes, bucket } = await connections(t, 3)
   const fence = () => Date.now() * 1000 + ++writes
@@ -187,16 +116,6 @@ t.test('of conditional writes from several connections, one wins', async (t) => 
   t.same(usage, { objects: 3, bytes: 12 }, 'and is counted once')
   await indexes[0]?.db.transaction(({ buckets }) => buckets.fold(bucket.id))
   t.same(await indexes[1]?.db.read.buckets.usage(OWNER), usage)
-})
-
-t.test('quotas hold for writes from several connections', async (t) => {
-  const { indexes, bucket } = await connections(t, 3)
-  await indexes[0]?.db.transaction(({ quotas }) => quotas.set(OWNER, { bytes: null, objects: 5, uploads: null }))
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: 24 }, (_, n) => indexes[n % 3]?.changes.put(bucket, draft(`key-${n}`))),
-  )
-  t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 5)
-  t.same(await indexes[0]?.db.read.quotas.usage(OWNER), { objects: 5, bytes: 20 })
 })
 
 t.test('the quota of a bucket holds for writes from several connections, whatever the account may store', async (t) => {
@@ -290,30 +209,6 @@ async function holdOf({ db, holds }: Index, bucket: BucketRow, hold = 'hold'): P
   return hold
 }
 
-t.test('a hold keeps the bodies that a deal reads', async (t) => {
-  const { indexes, bucket } = await connections(t, 1)
-  const index = indexes[0] as Index
-  const { holds, changes, db } = index
-  const put = async (): Promise<string> => (await changes.put(bucket, draft('key'))).row.generation
-  const body = (generation: string) => db.read.objects.inlineBody(generation)
-  const before = await put()
-  await changes.remove(bucket, [Buffer.from('key')])
-  const hold = await holdOf(index, bucket)
-  t.notOk(await body(before))
-  const kept = await put()
-  const overwritten = await put()
-  t.ok(await body(kept), 'a body is kept')
-  const added = { key: Buffer.from('key'), generation: kept, size: 4, etag: 'etag' }
-  await db.transaction(({ manifest }) => manifest.add(1, [added]))
-  await holds.narrow(hold, [1])
-  await changes.remove(bucket, [Buffer.from('key')])
-  t.ok(await body(kept), 'a file of the deal is kept on')
-  t.notOk(await body(overwritten), 'and nothing else')
-  await holds.release(bucket.id, hold)
-  t.notOk(await body(kept))
-  await t.rejects(holds.narrow(hold, [1]), /has given up the deal/)
-})
-
 t.test('a hold that could not be ended is ended later', async (t) => {
   const { indexes, bucket } = await connections(t, 1)
   const { db, run, changes } = indexes[0] as Index
@@ -401,15 +296,4 @@ t.test('holds of several processes', { skip: onPostgres ? false : 'on PostgreSQL
   await other.holds.recover()
   t.notOk(await one.db.read.retained.find('later'))
   t.same((await one.db.read.doomed.among(['during', 'none', 'later'])).sort(), ['during', 'later'])
-})
-
-t.test('a deal may have more files than one statement adds', async (t) => {
-  const { indexes } = await connections(t, 1)
-  const { db } = indexes[0] as Index
-  const keys = Array.from({ length: 120 }, (_, n) => `key-${String(n).padStart(3, '0')}`)
-  const files = keys.map((key, size) => ({ key: Buffer.from(key), generation: key, size, etag: 'etag' }))
-  await db.transaction(({ manifest }) => manifest.add(1, files))
-  const listed = []
-  for await (const page of db.read.manifest.pages(1, 1000)) listed.push(...page)
-  t.same(listed, files)
 })

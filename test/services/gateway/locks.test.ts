@@ -11,8 +11,7 @@ import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { emptyDatabase } from '../engine.js'
-import { Gate } from '../scripted-network.js'
-import { type Client, connectTo, start, startGateway } from './client.js'
+import { Client, connectTo, start, startGateway } from './client.js'
 import { terms } from './deal-client.js'
 import { Scene } from './deal-scene.js'
 
@@ -48,118 +47,57 @@ const isProtected = {
   data: { code: 'AccessDenied' },
 }
 
-t.test('a bucket with object lock', async (t) => {
-  const client = await locked(t)
-  t.ok((await client.call('ServerInfo')).GatewayFeatures.includes('locks'))
-  const settings = () => client.call('BucketVersioning', { bucketName })
-  t.match(await settings(), { status: 'Enabled', lock: {} })
-  t.match(await client.failure('SetBucketVersioning', { bucketName, status: 'Suspended' }), {
-    data: { code: 'InvalidBucketState' },
-  })
-  await client.call('SetBucketLock', { bucketName, mode: 'GOVERNANCE', days: 3 })
-  t.match(await settings(), { lock: { mode: 'GOVERNANCE', days: 3 } })
-  await client.call('SetBucketLock', { bucketName })
-  t.match(await settings(), { lock: { mode: undefined } })
-  for (const rule of [
-    ...[{ mode: 'OTHER', days: 1 }, { mode: 'COMPLIANCE' }, { days: 1 }, { mode: 'COMPLIANCE', days: 1, years: 1 }],
-    ...[
-      { mode: 'COMPLIANCE', days: 0 },
-      { mode: 'COMPLIANCE', days: 36_501 },
-      { mode: 'COMPLIANCE', years: 101 },
-    ],
-  ])
-    t.ok(await client.failure('SetBucketLock', { bucketName, ...rule }), JSON.stringify(rule))
-  t.match(await settings(), { lock: { mode: undefined } })
-
-  await client.call('MakeBucket', { bucketName: 'plain' })
-  const plain = { bucketName: 'plain', mode: 'COMPLIANCE', days: 1 }
-  t.match(await client.failure('SetBucketLock', plain), { data: { code: 'InvalidBucketState' } })
-  const { status, headers } = await client.put('plain', 'key', 'x', lockHeaders('COMPLIANCE', inDays(1)))
-  t.match([status, headers['x-cloud-error-code']], [400, 'InvalidRequest'])
-  await client.put('plain', 'key', 'x')
-  const hold = { bucketName: 'plain', objectName: 'key', hold: true }
-  t.match(await client.failure('SetObjectLock', hold), { message: /missing Object Lock Configuration/ })
-  await client.call('SetBucketVersioning', { bucketName: 'plain', status: 'Enabled' })
-  await client.call('SetBucketLock', plain)
-})
-
-t.test('a locked version stays, and accepts later ones', async (t) => {
+t.test('a locked version stays, and a listing of versions states its lock', async (t) => {
   const client = await locked(t)
   const until = inDays(10)
   const id = await put(client, lockHeaders('COMPLIANCE', until))
-  const head = async (versionId: string) =>
-    (await client.head(bucketName, objectName, { 'x-cloud-version-id': versionId })).headers
-  t.match(await head(id), {
-    'x-cloud-lock-mode': 'COMPLIANCE',
-    'x-cloud-retain-until': String(until),
-    'x-cloud-legal-hold': 'OFF',
-  })
   for (const bypass of [false, true])
     t.match(await client.failure('RemoveObject', removal(id, { bypass })), isProtected)
-  const later = await put(client, {}, 'later')
-  t.notOk('x-cloud-legal-hold' in (await head(later)), 'a later version has no lock of its own')
-  await client.call('RemoveObject', { bucketName, objects: [objectName] })
-  t.equal((await client.get(bucketName, objectName)).status, 404, 'a removal adds a marker')
-  t.match(await client.failure('RemoveObject', removal(id)), isProtected)
-  await client.call('RemoveObject', removal(later))
   const { versions } = await client.call('ListObjectVersions', { bucketName })
-  const [marker, first] = versions
-  t.ok(marker.deleteMarker)
-  t.same(first.lock, { mode: 'COMPLIANCE', until, hold: false }, 'a listing of versions states their locks')
-  await client.call('RemoveObject', removal(marker.versionId))
-  t.equal((await client.get(bucketName, objectName)).text, 'body')
+  t.match(versions, [{ lock: { mode: 'COMPLIANCE', until, hold: false } }])
   t.match(await client.failure('DeleteBucket', { bucketName }), { data: { code: 'BucketNotEmpty' } })
-
   const governed = await put(client, lockHeaders('GOVERNANCE', until))
   t.match(await client.failure('RemoveObject', removal(governed)), isProtected)
   await client.call('RemoveObject', removal(governed, { bypass: true }))
   const held = await put(client, { 'x-cloud-legal-hold': 'ON' })
   t.match(await client.failure('RemoveObject', removal(held, { bypass: true })), isProtected, 'a hold knows no bypass')
-  await client.call('SetObjectLock', { ...place, versionId: held, hold: false })
-  await client.call('RemoveObject', removal(held))
 })
 
 t.test('what an upload asks for', async (t) => {
   const client = await locked(t)
-  const refused: [Record<string, string>, string][] = [
-    [{ 'x-cloud-lock-mode': 'COMPLIANCE' }, 'InvalidArgument'],
-    [{ 'x-cloud-retain-until': String(inDays(1)) }, 'InvalidArgument'],
-    [lockHeaders('OTHER', inDays(1)), 'InvalidArgument'],
-    [lockHeaders('COMPLIANCE', 1e17), 'InvalidArgument'],
-    [{ 'x-cloud-legal-hold': 'MAYBE' }, 'InvalidArgument'],
-  ]
-  for (const [headers, code] of refused) {
+  for (const headers of [
+    { 'x-cloud-lock-mode': 'COMPLIANCE' },
+    { 'x-cloud-retain-until': String(inDays(1)) },
+    lockHeaders('OTHER', inDays(1)),
+    lockHeaders('COMPLIANCE', 1e17),
+    { 'x-cloud-legal-hold': 'MAYBE' },
+  ] as Record<string, string>[]) {
     const answer = await client.put(bucketName, objectName, 'x', headers)
-    t.match(answer.headers, { 'x-cloud-error-code': code }, JSON.stringify(headers))
+    t.match(answer.headers, { 'x-cloud-error-code': 'InvalidArgument' }, JSON.stringify(headers))
   }
   t.same((await client.call('ListObjectVersions', { bucketName })).versions, [], 'nothing is stored')
-  await client.call('SetBucketPolicy', { bucketName, prefix: '', policy: 'readwrite' })
-  const { token } = client
-  client.token = undefined
-  t.equal((await client.put(bucketName, objectName, 'x', lockHeaders('COMPLIANCE', inDays(1)))).status, 403)
-  client.token = token ?? ''
 
+  await client.call('SetBucketPolicy', { bucketName, prefix: '', policy: 'readwrite' })
   await client.call('SetBucketLock', { bucketName, mode: 'GOVERNANCE', days: 2 })
-  for (const size of [4, 100_000]) {
+  const anyone = new Client(client.url, 'gateway')
+  t.equal((await anyone.put(bucketName, objectName, 'x', lockHeaders('COMPLIANCE', inDays(1)))).status, 403)
+  const bodies = ['x', 'x'.repeat(100_000)]
+  for (const store of [
+    ...bodies.map((body) => () => client.put(bucketName, objectName, body)),
+    () => anyone.put(bucketName, objectName, 'x'),
+  ]) {
     const before = Date.now()
-    const id = await put(client, {}, 'x'.repeat(size))
+    t.equal((await store()).status, 200)
     const { headers } = await client.head(bucketName, objectName)
-    t.equal(headers['x-cloud-lock-mode'], 'GOVERNANCE')
+    t.equal(headers['x-cloud-lock-mode'], 'GOVERNANCE', 'the retention of the bucket')
     const until = Number(headers['x-cloud-retain-until'])
     t.ok(until >= before + 2 * DAY_MS && until <= Date.now() + 2 * DAY_MS + 60_000)
-    t.match(await client.failure('RemoveObject', removal(id)), isProtected)
+    const versionId = String(headers['x-cloud-version-id'])
+    t.match(await client.failure('RemoveObject', removal(versionId)), isProtected)
   }
-  const until = inDays(1)
-  await put(client, lockHeaders('COMPLIANCE', until))
-  const { headers } = await client.head(bucketName, objectName)
-  t.match(headers, { 'x-cloud-lock-mode': 'COMPLIANCE', 'x-cloud-retain-until': String(until) }, 'which has precedence')
-  client.token = undefined
-  t.equal((await client.put(bucketName, objectName, 'x')).status, 200, 'anyone else gets the retention of the bucket')
-  client.token = token ?? ''
-  const last = await client.head(bucketName, objectName)
-  t.equal(last.headers['x-cloud-lock-mode'], 'GOVERNANCE')
-  const versionId = String(last.headers['x-cloud-version-id'])
-  t.match(await client.failure('RemoveObject', removal(versionId)), isProtected)
+  const own = lockHeaders('COMPLIANCE', inDays(1))
+  await put(client, own)
+  t.match((await client.head(bucketName, objectName)).headers, own, 'which has precedence')
 })
 
 t.test('changes of a lock', async (t) => {
@@ -188,34 +126,22 @@ t.test('changes of a lock', async (t) => {
     else t.match(await client.failure('SetObjectLock', change), { data: { code: 'AccessDenied' } }, name)
   }
   const plain = await put(client)
-  t.match(
-    await client.failure('SetObjectLock', { ...place, retention: { mode: 'COMPLIANCE', until: Date.now() - 1 } }),
-    {
-      data: { code: 'InvalidArgument' },
-    },
-  )
   const { headers } = await client.head(bucketName, objectName)
   const generation = String(headers['x-cloud-generation'])
   await put(client)
   await client.call('SetObjectLock', { ...place, generation, hold: true })
   t.match(await client.failure('RemoveObject', removal(plain)), isProtected, 'a version by its generation')
-  t.match(await client.failure('SetObjectLock', { ...place, versionId: '0'.repeat(32), hold: true }), {
-    data: { code: 'NoSuchVersion' },
-  })
-  t.match(await client.failure('SetObjectLock', { ...place, objectName: 'absent', hold: true }), {
-    data: { code: 'NoSuchKey' },
-  })
-  const { versionId } = await client.call('RemoveObject', {
-    ...removal(''),
-    versionId: undefined,
-    fence: Date.now() * 1000 + 1e9,
-    writeId: 'w',
-  })
-  t.match(await client.failure('SetObjectLock', { ...place, versionId, hold: true }), {
-    data: { code: 'MethodNotAllowed' },
-  })
-  client.token = undefined
-  t.ok(await client.failure('SetObjectLock', { ...place, versionId: plain, hold: false }))
+  const order = { fence: Date.now() * 1000 + 1e9, writeId: 'w' }
+  const { versionId: marker } = await client.call('RemoveObject', { bucketName, objects: [objectName], ...order })
+  for (const [change, code] of [
+    [{ versionId: plain, retention: { mode: 'COMPLIANCE', until: Date.now() - 1 } }, 'InvalidArgument'],
+    [{ versionId: '0'.repeat(32), hold: true }, 'NoSuchVersion'],
+    [{ objectName: 'absent', hold: true }, 'NoSuchKey'],
+    [{ versionId: marker, hold: true }, 'MethodNotAllowed'],
+  ] as const)
+    t.match(await client.failure('SetObjectLock', { ...place, ...change }), { data: { code } }, code)
+  const anyone = new Client(client.url, 'gateway')
+  t.ok(await anyone.failure('SetObjectLock', { ...place, versionId: plain, hold: false }))
 })
 
 t.test('a folder that is opened as a public gateway keeps its locks', async (t) => {
@@ -300,48 +226,37 @@ t.test('a lock that cannot be read locks, and no clock begins one earlier', asyn
 const of = (generation: string) => ({ 'x-cloud-of-generation': generation })
 
 t.test('a version that is not current gets a deal, is evicted and brought back', async (t) => {
-  const { client, lastBodies } = await scene(t)
+  const scene = await Scene.start(t)
+  const { client } = scene
   const { gateway } = client
   await gateway.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+  const path = `deal/${bucketName}/${objectName}`
   for (const size of [10, 100_000]) {
     const body = 'first'.padEnd(size, '.')
-    const generation = await client.put(bucketName, objectName, Buffer.from(body))
-    await client.put(bucketName, objectName, Buffer.from('later'))
-    const path = `deal/${bucketName}/${objectName}`
-    const token = { 'x-cloud-client-token': `of ${size}` }
+    const generation = await client.put(bucketName, objectName, body)
+    await client.put(bucketName, objectName, 'later')
+    const asked = { ...of(generation), 'x-cloud-client-token': `of ${size}` }
     t.match(await client.ask(path, terms, of('gone')), { http: 404, status: 'fail' })
-    const made = await client.ask(path, terms, { ...of(generation), ...token })
+    const made = await client.ask(path, terms, asked)
     t.match(made, { http: 200, status: 'success' })
-    t.same(lastBodies(), [Buffer.from(body)], 'not of the bytes of the current one')
-    t.match(await client.ask(path, terms, { ...of(generation), ...token }), { data: { dealCid: made.data.dealCid } })
+    t.same(scene.lastBodies(), [Buffer.from(body)], 'not of the bytes of the current one')
+    t.match(await client.ask(path, terms, asked), { data: { dealCid: made.data.dealCid } })
     const used = await client.used()
     t.match(await client.evict(bucketName, objectName, generation), { http: 200 })
     t.equal(await client.used(), used - size)
     t.match(await gateway.get(bucketName, objectName, of(generation)), { status: 403 })
     t.equal((await gateway.get(bucketName, objectName)).text, 'later')
     t.match(await client.ask(path, terms, of(generation)), { http: 200 }, 'another deal, from the first')
-    t.same(lastBodies(), [Buffer.from(body)])
+    t.same(scene.lastBodies(), [Buffer.from(body)])
     t.match(await client.ask(`retrieve/${bucketName}/${objectName}`, undefined, of(generation)), { status: 'success' })
     t.equal((await gateway.get(bucketName, objectName, of(generation))).text, body)
     t.equal(await client.used(), used)
   }
 })
 
-t.test('an object that is only in a deal gets versions, and stays one of them', async (t) => {
-  const { client } = await scene(t)
-  const { gateway } = client
-  const generation = await client.put(bucketName, objectName, Buffer.from('body'))
-  await client.deal(bucketName, objectName)
-  t.match(await client.evict(bucketName, objectName, generation), { http: 200 })
-  await gateway.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
-  await client.put(bucketName, objectName, Buffer.from('later'))
-  await client.ask(`retrieve/${bucketName}/${objectName}`, undefined, of(generation))
-  t.equal((await gateway.get(bucketName, objectName, { 'x-cloud-version-id': 'null' })).text, 'body')
-})
-
 t.test('a locked version is brought back before its last deal ends', async (t) => {
-  const first = await scene(t)
-  const { network, folder } = first
+  const first = await Scene.start(t)
+  const { network } = first
   const lockedBucket = 'locked'
   await first.client.gateway.call('MakeBucket', { bucketName: lockedBucket, lock: true })
   const cold = async (key: string, headers: Record<string, string> = {}) => {
@@ -367,7 +282,7 @@ t.test('a locked version is brought back before its last deal ends', async (t) =
   network.now = 1951
   t.match(await first.client.evict(lockedBucket, 'late', late.generation), { http: 409, message: /ends soon/ })
   await first.running.stop()
-  const { client } = await Scene.start(t, network, folder)
+  const { client } = await Scene.start(t, { of: first })
   const read = async ({ key, generation }: { key: string; generation: string }) => {
     const { status, text } = await client.gateway.get(lockedBucket, key, of(generation))
     return status === 200 ? text : status
@@ -379,7 +294,8 @@ t.test('a locked version is brought back before its last deal ends', async (t) =
 })
 
 t.test('locked versions are brought back days before their deals end, eight at a time, in that order', async (t) => {
-  const { client, network, folder, running } = await scene(t)
+  const scene = await Scene.start(t)
+  const { client, network, running } = scene
   await client.gateway.call('MakeBucket', { bucketName: 'locked', lock: true })
   const versions: { key: string; generation: string }[] = []
   for (let i = 0; i < 10; i++) {
@@ -393,14 +309,10 @@ t.test('locked versions are brought back days before their deals end, eight at a
   await running.stop()
   const deals = [...network.deals.values()].map(({ made }) => made.dealCid).reverse()
   network.retrievals.length = 0
-  const gate = new Gate()
-  network.deliver = async function* (body) {
-    await gate.pass()
-    yield body
-  }
+  const gate = scene.heldAfter(0)
   // An epoch is half a minute.
   network.now = 300_000 - 2.5 * 2880
-  const { client: next } = await Scene.start(t, network, folder)
+  const { client: next } = await Scene.start(t, { of: scene })
   await until('all that may be under way at a time are', () => network.retrievals.length === 8)
   gate.open()
   for (const { key, generation } of versions)
@@ -408,10 +320,3 @@ t.test('locked versions are brought back days before their deals end, eight at a
   t.same(network.retrievals.slice(0, 8).sort(), deals.slice(0, 8).sort())
   t.same(network.retrievals.slice(8).sort(), deals.slice(8).sort())
 })
-
-/** A gateway over a scripted network, and what it has packed last. */
-async function scene(t: Test) {
-  const scene = await Scene.start(t)
-  const { client, network, folder, running } = scene
-  return { client, network, folder, running, lastBodies: () => scene.lastBodies() }
-}

@@ -26,8 +26,13 @@ interface Listed {
   readonly deleteMarker?: true
   readonly size?: number
   readonly generation: string
-  readonly lastModified: string
-  readonly isPrefix?: true
+}
+
+interface Page {
+  readonly versions: Listed[]
+  readonly isTruncated: boolean
+  readonly nextKeyMarker?: string
+  readonly nextVersionMarker?: string
 }
 
 class Bucket {
@@ -67,8 +72,17 @@ class Bucket {
     return status === 200 ? text : status
   }
 
-  async list(params: object = {}): Promise<{ versions: Listed[]; isTruncated: boolean; nextKeyMarker?: string }> {
+  async list(params: object = {}): Promise<Page> {
     return this.client.call('ListObjectVersions', { bucketName, ...params })
+  }
+
+  async *pages(params: object): AsyncGenerator<Listed[]> {
+    let page = await this.list(params)
+    for (;;) {
+      yield page.versions
+      if (!page.isTruncated) return
+      page = await this.list({ ...params, keyMarker: page.nextKeyMarker, versionMarker: page.nextVersionMarker })
+    }
   }
 
   /** The bodies of all versions of the key, from the newest: with `=` before the null one, and `*` for the latest. */
@@ -81,11 +95,6 @@ class Bucket {
       }),
     )
   }
-
-  async usage(): Promise<{ objects: number; bytes: number }> {
-    const { versions } = await this.list()
-    return { objects: versions.length, bytes: versions.reduce((sum, { size = 0 }) => sum + size, 0) }
-  }
 }
 
 async function versioned(t: Test, status: 'Enabled' | 'Suspended' | 'never' = 'Enabled'): Promise<Bucket> {
@@ -96,27 +105,7 @@ async function versioned(t: Test, status: 'Enabled' | 'Suspended' | 'never' = 'E
   return bucket
 }
 
-t.test('versioning of a bucket', async (t) => {
-  const bucket = await versioned(t, 'never')
-  const { client } = bucket
-  t.ok((await client.call('ServerInfo')).GatewayFeatures.includes('versions'))
-  t.match(await client.call('BucketVersioning', { bucketName }), { status: undefined })
-  t.notOk('versioned' in (await client.call('ListObjects', { bucketName, prefix: '', maxKeys: 1 })))
-  const { headers } = await client.put(bucketName, 'key', 'body')
-  t.notOk('x-cloud-version-id' in headers, 'a bucket that was never versioned names no versions')
-  t.equal(await bucket.text('key', 'null'), 'body')
-  await bucket.setVersioning('Enabled')
-  t.match(await client.call('BucketVersioning', { bucketName }), { status: 'Enabled', lock: undefined })
-  t.match(await client.call('ListObjects', { bucketName, prefix: '', maxKeys: 1 }), { versioned: true })
-  await bucket.setVersioning('Suspended')
-  t.match(await client.call('BucketVersioning', { bucketName }), { status: 'Suspended' })
-  t.ok(await client.failure('SetBucketVersioning', { bucketName, status: 'Off' }))
-  t.match(await client.failure('SetBucketVersioning', { bucketName: 'absent', status: 'Enabled' }), {
-    data: { code: 'NoSuchBucket' },
-  })
-})
-
-t.test('a bucket with versions keeps what is overwritten and removed', async (t) => {
+t.test('a bucket with versions keeps what is overwritten and removed, in the index and in files', async (t) => {
   const bucket = await versioned(t)
   const { client } = bucket
   for (const size of [10, 100_000]) {
@@ -124,39 +113,20 @@ t.test('a bucket with versions keeps what is overwritten and removed', async (t)
     const body = (name: string) => name.padEnd(size, '.')
     const first = await bucket.put(key, body('first'))
     const second = await bucket.put(key, body('second'))
-    t.match(first, /^[0-9a-f]{32}$/)
-    t.ok(second < first, 'ids sort from the newest to the oldest')
-    t.equal(await bucket.text(key), body('second'))
-    t.equal(await bucket.text(key, first), body('first'))
-    t.equal((await client.head(bucketName, key)).headers['x-cloud-version-id'], second)
-    const old = await client.head(bucketName, key, { 'x-cloud-version-id': first })
-    t.equal(old.headers['x-cloud-version-id'], first)
-    const byGeneration = { 'x-cloud-of-generation': String(old.headers['x-cloud-generation']) }
+    const { headers } = await client.head(bucketName, key, { 'x-cloud-version-id': first })
+    const byGeneration = { 'x-cloud-of-generation': String(headers['x-cloud-generation']) }
     t.equal((await client.get(bucketName, key, byGeneration)).text, body('first'))
-
-    const { versionId: marker = '', deleteMarker } = await bucket.remove(key)
-    t.ok(deleteMarker)
+    const { versionId: marker = '' } = await bucket.remove(key)
     t.match(await client.get(bucketName, key), {
       status: 404,
       headers: { 'x-cloud-error-code': 'NoSuchKey', 'x-cloud-delete-marker': 'true', 'x-cloud-version-id': marker },
     })
-    t.match(await client.get(bucketName, key, { 'x-cloud-version-id': marker }), {
-      status: 405,
-      headers: { 'x-cloud-error-code': 'MethodNotAllowed', 'x-cloud-delete-marker': 'true' },
-    })
-    t.match(await client.get(bucketName, key, { 'x-cloud-version-id': 'f'.repeat(32) }), {
-      status: 404,
-      headers: { 'x-cloud-error-code': 'NoSuchVersion' },
-    })
     t.same(await bucket.shown(key), ['marker*', body('second'), body('first')])
-    t.notOk((await client.names(bucketName)).includes(key))
     t.match(await bucket.remove(key, { versionId: marker }), { versionId: marker, deleteMarker: true })
     t.equal(await bucket.text(key), body('second'), 'the version below a removed marker is current again')
     await bucket.remove(key, { versionId: second })
     t.same(await bucket.shown(key), [`${body('first')}*`], 'and the one below a removed version')
-    await bucket.remove(key, { versionId: 'f'.repeat(32) })
     await bucket.remove(key, { versionId: first })
-    t.same(await bucket.shown(key), [])
     t.equal(await bucket.text(key), 404)
   }
 })
@@ -224,27 +194,24 @@ t.test('versions count', async (t) => {
   const bucket = await versioned(t)
   const { client } = bucket
   const used = async () => (await client.call('StorageInfo')).storageInfo.Used
+  const isNotEmpty = { data: { code: 'BucketNotEmpty' } }
   await bucket.put('key', 'a'.repeat(10))
   await bucket.put('key', 'b'.repeat(70_000))
   await bucket.remove('key')
-  t.same(await bucket.usage(), { objects: 3, bytes: 70_010 })
   t.equal(await used(), 70_010)
-  t.match(await client.failure('DeleteBucket', { bucketName }), { data: { code: 'BucketNotEmpty' } })
-  const { versions } = await bucket.list()
-  for (const { versionId } of versions) await bucket.remove('key', { versionId })
-  t.same(await bucket.usage(), { objects: 0, bytes: 0 })
+  t.match(await client.failure('DeleteBucket', { bucketName }), isNotEmpty)
+  const removeAll = async () => {
+    for (const { name, versionId } of (await bucket.list()).versions) await bucket.remove(name, { versionId })
+  }
+  await removeAll()
   t.equal(await used(), 0)
   await bucket.setVersioning('Suspended')
   for (const body of ['1', '22']) await bucket.put('key', body)
   t.equal(await used(), 2, 'what a null version replaces counts no more')
   await bucket.remove('key', { versionId: 'null' })
   await bucket.remove('other')
-  t.match(
-    await client.failure('DeleteBucket', { bucketName }),
-    { data: { code: 'BucketNotEmpty' } },
-    'a marker is left',
-  )
-  for (const { name, versionId } of (await bucket.list()).versions) await bucket.remove(name, { versionId })
+  t.match(await client.failure('DeleteBucket', { bucketName }), isNotEmpty, 'a marker is left')
+  await removeAll()
   await client.call('DeleteBucket', { bucketName })
 })
 
@@ -293,61 +260,19 @@ t.test('only the owner sees versions', async (t) => {
   t.equal(await bucket.text('key'), 404, 'a removal by anyone else adds a marker')
 })
 
-t.test('a listing of versions', async (t) => {
-  const bucket = await versioned(t)
-  const { client } = bucket
-  for (const key of ['a/1', 'a/2', 'b', 'c/1', 'd']) for (const body of ['1', '2', '3']) await bucket.put(key, body)
-  await bucket.remove('a/1')
-  const all = (await bucket.list()).versions
-  t.equal(all.length, 16)
-  t.same(
-    all.map(({ name }) => name),
-    [...all.map(({ name }) => name)].sort(),
-  )
-  for (const delimiter of ['', '/']) {
-    const whole = (await bucket.list({ delimiter })).versions
-    const named = delimiter === '' ? [] : ['a/', 'c/']
-    t.same(
-      whole.filter(({ isPrefix }) => isPrefix).map(({ name }) => name),
-      named,
-    )
-    for (const maxKeys of [1, 2, 3, 7]) {
-      const found: Listed[] = []
-      let more: object = {}
-      for (let isTruncated = true; isTruncated; ) {
-        const page = await client.call('ListObjectVersions', { bucketName, delimiter, maxKeys, ...more })
-        found.push(...page.versions)
-        isTruncated = page.isTruncated
-        more = { keyMarker: page.nextKeyMarker, versionMarker: page.nextVersionMarker }
-      }
-      t.same(found, whole, `pages of ${maxKeys} with delimiter '${delimiter}'`)
-    }
-  }
-  t.same((await bucket.list({ prefix: 'a/2' })).versions.length, 3)
-  t.same((await bucket.list({ keyMarker: 'b' })).versions[0]?.name, 'c/1', 'a key marker alone skips the key')
-  t.same((await bucket.list({ keyMarker: 'a/', delimiter: '/' })).versions[0]?.name, 'b')
-  t.ok(await client.failure('ListObjectVersions', { bucketName, versionMarker: 'null' }))
-  t.ok(await client.failure('ListObjectVersions', { bucketName, keyMarker: 'a', versionMarker: 'x' }))
-})
-
 t.test('a client that removes each page of versions passes none over', async (t) => {
   const bucket = await versioned(t, 'never')
-  const { client } = bucket
   await bucket.put('key', '0')
   await bucket.setVersioning('Enabled')
   for (let n = 1; n <= 9; n++) await bucket.put('key', String(n))
   await bucket.put('later', '1')
-  let more: object = {}
   let seen = 0
-  for (let isTruncated = true; isTruncated; ) {
-    const page = await client.call('ListObjectVersions', { bucketName, maxKeys: 3, ...more })
-    for (const [n, { name, versionId, isLatest }] of page.versions.entries()) {
+  for await (const versions of bucket.pages({ maxKeys: 3 })) {
+    for (const [n, { name, versionId, isLatest }] of versions.entries()) {
       if (name === 'key') t.equal(isLatest, n === 0, 'the newest that is left')
       await bucket.remove(name, { versionId })
       seen++
     }
-    isTruncated = page.isTruncated
-    more = { keyMarker: page.nextKeyMarker, versionMarker: page.nextVersionMarker }
   }
   t.equal(seen, 11)
   t.same((await bucket.list()).versions, [])

@@ -1,9 +1,9 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { S3Client, type S3Limits } from '../../../src/services/store/s3-client.js'
 import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-place.js'
 import type { BodyStoreWatch } from '../../../src/services/store/store-metrics.js'
+import { listen } from '../../support/server/listen.js'
 
 const LONG: S3Limits = { patienceMs: 60_000, idleMs: 60_000 }
 
@@ -17,16 +17,9 @@ export async function clientOf(
   credentials = () => first,
   watch?: BodyStoreWatch,
 ): Promise<S3Client> {
-  const server = createServer(serve)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const place = parseS3Url(`s3://bucket?endpoint=http://127.0.0.1:${port}`)
+  const place = parseS3Url(`s3://bucket?endpoint=${await listen(createServer(serve), t)}`)
   const client = new S3Client(place, credentials, limits, watch)
-  t.teardown(() => {
-    client.close()
-    server.closeAllConnections()
-    server.close()
-  })
+  t.teardown(() => client.close())
   return client
 }
 

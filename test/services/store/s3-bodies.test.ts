@@ -7,7 +7,6 @@ import { S3Bodies } from '../../../src/services/store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../../src/services/store/s3-claim.js'
 import type { S3Client } from '../../../src/services/store/s3-client.js'
 import { BodyMemory } from '../../../src/services/store/s3-room.js'
-import { UploadMemory } from '../../../src/services/store/s3-upload.js'
 import { until } from '../../support/waiting.js'
 import { clientOf, refuse } from './local-store.js'
 
@@ -95,15 +94,6 @@ t.test('a process that dies while it claims the folder ends the claim of no othe
   }
   t.ok(await claim(shared).mayRemove(), 'the next one takes nothing over')
   t.ok(await running.mayRemove())
-})
-
-t.test('slow uploads leave room for others', async (t) => {
-  const rooms = new UploadMemory(256 * MiB, 1)
-  for (let n = 0; n < 200; n++) await Promise.all([rooms.begin(16 * MiB), rooms.begin(20 * MiB)])
-  t.ok((await rooms.begin(100_000)).grow(100_000))
-  // Those of large bodies cannot use up what others need.
-  for (let n = 0; n < 8; n++) (await rooms.begin(20 * MiB)).grow(8 * MiB)
-  t.ok((await rooms.begin(MiB)).grow(MiB))
 })
 
 t.test('when there is too little room for all, some always get enough', async (t) => {

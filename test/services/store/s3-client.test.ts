@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { isPassing, type S3Client, S3Refusal } from '../../../src/services/store/s3-client.js'
 import { clientOf, first, refuse } from './local-store.js'
@@ -15,22 +16,21 @@ t.test('what fails for good is not tried again', async (t) => {
 })
 
 t.test('an attempt has no end while bytes move, and no third one begins after the patience', async (t) => {
+  const limits = { patienceMs: 1, idleMs: 10_000 }
   const slowly = async (_: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (let turn = 0; turn < 10; turn++) {
       response.write('x')
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await sleep(20)
     }
     response.end()
   }
-  const client = await clientOf(t, slowly, { patienceMs: 1, idleMs: 10_000 })
-  t.equal((await read(client)).body.toString(), 'x'.repeat(10))
+  t.equal((await read(await clientOf(t, slowly, limits))).body.toString(), 'x'.repeat(10))
   let asked = 0
   const fail = (_: IncomingMessage, response: ServerResponse): void => {
     asked++
     refuse(response, 503, 'SlowDown')
   }
-  const failing = await clientOf(t, fail, { patienceMs: 1, idleMs: 10_000 })
-  await t.rejects(read(failing), /503 SlowDown/)
+  await t.rejects(read(await clientOf(t, fail, limits)), /503 SlowDown/)
   t.equal(asked, 2)
 })
 
