@@ -80,7 +80,6 @@ export class SqliteRows {
   #queue: Write[] = []
   #scheduled = false
   #closed = false
-  #commits = 0
   /** Undefined where other processes write to the file, too. */
   readonly #empty: EmptyKinds | undefined
 
@@ -118,10 +117,6 @@ export class SqliteRows {
     this.#purge = database.prepare(
       'DELETE FROM entry WHERE rowid IN (SELECT rowid FROM entry WHERE expires <= ? LIMIT ?)',
     )
-  }
-
-  get commits(): number {
-    return this.#commits
   }
 
   get(key: string): string | undefined {
@@ -255,7 +250,6 @@ export class SqliteRows {
       }
       if (batch.some((write) => write.expires !== undefined)) this.#purge.run(Date.now(), MAX_PURGE)
       this.#database.exec('COMMIT')
-      this.#commits++
     } catch (error) {
       this.#rollBack()
       const full = tellsFull && isDiskFull(error) ? batch.filter(({ value }) => value === undefined) : []

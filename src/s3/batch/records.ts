@@ -51,8 +51,6 @@ export interface BatchRecord {
   readonly active: number
   /** The report, once it is written. */
   readonly report?: { readonly bucket: string; readonly key: string }
-  /** Why no report could be written. */
-  readonly reportProblem?: string
   /** The chunks are removed. */
   readonly cleared?: boolean
 }

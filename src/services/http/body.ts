@@ -246,11 +246,6 @@ export class Blocks {
   #used = 0
   #size = 0
 
-  /** Bytes in all. */
-  get size(): number {
-    return this.#size
-  }
-
   add(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.length; ) {
       if (this.#used === this.#last.length) this.#begin(chunk.length - at)

@@ -4,20 +4,17 @@ import type { PartRecord } from '../../api/state.js'
 import { FOLDER_MODE, syncFolder } from '../../common/files/private-file.js'
 import { errorCode, noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import { readFile } from '../files.js'
-import { type StagedBytes, StagedPart } from './staged-part.js'
+import { OpenParts, type StagedBytes, StagedPart } from './staged-part.js'
 import { addTo, isUploadId, newFile, partNumberOf, type Staging } from './staging.js'
 
 /**
  * The bytes of parts as files, on local disk or on a file system that several proxies share: `<folder>/<upload
  * id>/<part number>-<random>`. Callers open no part while its folder is removed.
  */
-export class FolderStaging implements Staging {
+export class FolderStaging extends OpenParts<StagedPart> implements Staging {
   readonly lists: boolean
   readonly #folder: string
   readonly #bytes: StagedBytes
-  /** Parts that are being written, or are written and neither kept nor discarded. */
-  readonly #open = new Map<string, Set<StagedPart>>()
-
   /** While `count` looks: bytes that were removed since it began, by upload. */
   #removedMeanwhile: Map<string, number> | undefined
 
@@ -26,6 +23,7 @@ export class FolderStaging implements Staging {
    * @param shared other proxies stage parts in the folder, too: a listing of a network file system may be out of date
    */
   constructor(folder: string, bytes: StagedBytes, { shared = false } = {}) {
+    super()
     this.#folder = folder
     this.#bytes = bytes
     this.lists = !shared
@@ -44,27 +42,13 @@ export class FolderStaging implements Staging {
     const folder = this.#pathOf(uploadId)
     const name = newFile(partNumber)
     const room = this.#bytes.roomFor(uploadId, owner, length)
-    try {
-      const gone = () => this.#forget(uploadId, part)
-      const part = await StagedPart.open(folder, name, { room, gone })
-      const parts = this.#open.get(uploadId)
-      if (parts) parts.add(part)
-      else this.#open.set(uploadId, new Set([part]))
-      return part
-    } catch (error) {
-      room.giveAll()
-      throw stagingFailed(error)
-    }
+    return this.openIn(room, uploadId, (gone) => StagedPart.open(folder, name, { room, gone }))
   }
 
   async check(uploadId: string, part: PartRecord): Promise<void> {
     const named = partNumberOf(part.file) === part.partNumber
     const found = named ? await statOf(join(this.#pathOf(uploadId), part.file)) : undefined
     if (found?.size !== part.size) throw partMissing(part, found?.size)
-  }
-
-  keep(uploadId: string, file: string): void {
-    for (const part of this.#open.get(uploadId) ?? []) if (part.file === file) part.keep()
   }
 
   async files(uploadId: string): Promise<Map<number, string[]>> {
@@ -106,8 +90,7 @@ export class FolderStaging implements Staging {
   }
 
   async removeUpload(uploadId: string): Promise<void> {
-    const parts = [...(this.#open.get(uploadId) ?? [])]
-    await Promise.all(parts.map((part) => part.end()))
+    await Promise.all(this.openParts(uploadId).map((part) => part.end()))
     try {
       await rm(this.#pathOf(uploadId), { recursive: true, force: true })
       this.#give(uploadId, Number.POSITIVE_INFINITY)
@@ -151,7 +134,7 @@ export class FolderStaging implements Staging {
   }
 
   async filesBefore(uploadId: string, before: number): Promise<Map<number, string[]>> {
-    const open = new Set([...(this.#open.get(uploadId) ?? [])].map((part) => part.file))
+    const open = new Set(this.openParts(uploadId).map((part) => part.file))
     const old = new Map<number, string[]>()
     for (const [number, names] of await this.files(uploadId)) {
       for (const name of names) {
@@ -160,17 +143,6 @@ export class FolderStaging implements Staging {
       }
     }
     return old
-  }
-
-  async close(): Promise<void> {
-    const parts = [...this.#open.values()].flatMap((open) => [...open])
-    await Promise.all(parts.map((part) => part.discard()))
-  }
-
-  #forget(uploadId: string, part: StagedPart): void {
-    const parts = this.#open.get(uploadId)
-    parts?.delete(part)
-    if (parts?.size === 0) this.#open.delete(uploadId)
   }
 
   #pathOf(uploadId: string): string {

@@ -86,7 +86,6 @@ export class RemoteStagedPart implements OpenPart {
     await this.discard()
   }
 
-  /** Marks the bytes as belonging to a record. */
   keep(): void {
     this.#state = 'kept'
     this.#place.gone()

@@ -1,8 +1,8 @@
 import type { PartRecord, Spool } from '../../api/state.js'
 import type { Logging } from '../../common/log.js'
-import { noSuchUpload, partMissing, stagingFailed } from '../errors.js'
+import { noSuchUpload, partMissing } from '../errors.js'
 import { RemoteStagedPart } from './remote-part.js'
-import type { StagedBytes } from './staged-part.js'
+import { OpenParts, type StagedBytes } from './staged-part.js'
 import { addTo, isUploadId, newFile, partNumberOf, type RemotePart, type RemoteParts, type Staging } from './staging.js'
 
 interface RemoteStagingOptions {
@@ -22,16 +22,15 @@ const REMOVALS = 8
 const FOLDER_PARTS = 100
 
 /** The bytes of parts at a store that all proxies reach: `<upload id>/<part number / 100>/<part number>-<random>`. */
-export class RemoteStaging implements Staging {
+export class RemoteStaging extends OpenParts<RemoteStagedPart> implements Staging {
   readonly lists = false
   readonly #options: RemoteStagingOptions
-  /** Parts that are being written, or are written and neither kept nor discarded. */
-  readonly #open = new Map<string, Set<RemoteStagedPart>>()
   /** Removals of whole uploads, one after the other. Never rejects. */
   #removals: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: RemoteStagingOptions) {
+    super()
     this.#options = options
   }
 
@@ -50,29 +49,16 @@ export class RemoteStaging implements Staging {
     const file = newFile(partNumber)
     const name = nameOf(uploadId, file)
     const room = bytes.roomFor(uploadId, owner, length)
-    try {
-      const gone = () => this.#forget(uploadId, part)
-      const part = await RemoteStagedPart.open(file, length, { parts, name, room, spool, gone })
-      const open = this.#open.get(uploadId)
-      if (open) open.add(part)
-      else this.#open.set(uploadId, new Set([part]))
-      return part
-    } catch (error) {
-      room.giveAll()
-      throw stagingFailed(error)
-    }
+    return this.openIn(room, uploadId, (gone) =>
+      RemoteStagedPart.open(file, length, { parts, name, room, spool, gone }),
+    )
   }
 
   async check(uploadId: string, part: PartRecord): Promise<void> {
-    for (const open of this.#open.get(uploadId) ?? []) {
-      if (open.file === part.file && open.committed === part.size) return
-    }
+    const isHere = ({ file, committed }: RemoteStagedPart) => file === part.file && committed === part.size
+    if (this.openParts(uploadId).some(isHere)) return
     const found = await this.#find(uploadId, part.file)
     if (found?.size !== part.size || partNumberOf(part.file) !== part.partNumber) throw partMissing(part, found?.size)
-  }
-
-  keep(uploadId: string, file: string): void {
-    for (const part of this.#open.get(uploadId) ?? []) if (part.file === file) part.keep()
   }
 
   files(uploadId: string): Promise<Map<number, string[]>> {
@@ -80,7 +66,7 @@ export class RemoteStaging implements Staging {
   }
 
   async filesBefore(uploadId: string, before: number): Promise<Map<number, string[]>> {
-    const open = new Set([...(this.#open.get(uploadId) ?? [])].map((part) => part.file))
+    const open = new Set(this.openParts(uploadId).map((part) => part.file))
     const found = new Map<number, string[]>()
     for await (const { name, changed } of this.#list(uploadId)) {
       const file = fileOf(name)
@@ -107,7 +93,7 @@ export class RemoteStaging implements Staging {
 
   /** An upload may have 10,000 parts, and each takes a call: the caller does not wait for that. */
   async removeUpload(uploadId: string, logger: Logging): Promise<void> {
-    await Promise.all([...(this.#open.get(uploadId) ?? [])].map((part) => part.end()))
+    await Promise.all(this.openParts(uploadId).map((part) => part.end()))
     this.#options.bytes.give(uploadId, Number.POSITIVE_INFINITY)
     this.#removals = this.#removals.then(() => this.#removeAll(uploadId, logger))
   }
@@ -135,9 +121,9 @@ export class RemoteStaging implements Staging {
     return last
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#closed = true
-    await Promise.all([...this.#open.values()].flatMap((open) => [...open].map((part) => part.discard())))
+    await super.close()
     await this.#removals
   }
 
@@ -164,12 +150,6 @@ export class RemoteStaging implements Staging {
 
   async #find(uploadId: string, file: string): Promise<RemotePart | undefined> {
     return partNumberOf(file) === undefined ? undefined : this.#options.parts.find(nameOf(uploadId, file))
-  }
-
-  #forget(uploadId: string, part: RemoteStagedPart): void {
-    const parts = this.#open.get(uploadId)
-    parts?.delete(part)
-    if (parts?.size === 0) this.#open.delete(uploadId)
   }
 }
 

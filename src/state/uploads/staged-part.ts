@@ -83,7 +83,6 @@ export class StagedPart implements OpenPart {
     await this.discard()
   }
 
-  /** Marks the bytes as belonging to a record. */
   keep(): void {
     this.#state = 'kept'
     this.#gone()
@@ -107,6 +106,43 @@ export class StagedPart implements OpenPart {
   #close(): Promise<void> {
     this.#closing ??= this.#handle.close()
     return this.#closing
+  }
+}
+
+/** The parts that a process is writing, or has written and neither kept nor discarded. */
+export abstract class OpenParts<Part extends OpenPart> {
+  readonly #parts = new Map<string, Set<Part>>()
+
+  /** @param open gets what the part calls once it needs no attention any more */
+  protected async openIn(room: PartRoom, uploadId: string, open: (gone: () => void) => Promise<Part>): Promise<Part> {
+    try {
+      const part = await open(() => this.#forget(uploadId, part))
+      const parts = this.#parts.get(uploadId)
+      if (parts) parts.add(part)
+      else this.#parts.set(uploadId, new Set([part]))
+      return part
+    } catch (error) {
+      room.giveAll()
+      throw stagingFailed(error)
+    }
+  }
+
+  protected openParts(uploadId: string): readonly Part[] {
+    return [...(this.#parts.get(uploadId) ?? [])]
+  }
+
+  keep(uploadId: string, file: string): void {
+    for (const part of this.openParts(uploadId)) if (part.file === file) part.keep()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#parts.values()].flatMap((parts) => [...parts].map((part) => part.discard())))
+  }
+
+  #forget(uploadId: string, part: Part): void {
+    const parts = this.#parts.get(uploadId)
+    parts?.delete(part)
+    if (parts?.size === 0) this.#parts.delete(uploadId)
   }
 }
 

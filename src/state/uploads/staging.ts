@@ -6,6 +6,10 @@ import type { Logging } from '../../common/log.js'
 export interface OpenPart extends PartWriter {
   /** Value for PartRecord.file: `<part number>-<random>`. */
   readonly file: string
+  /** Marks the bytes as belonging to a record. */
+  keep(): void
+  /** The upload has ended: all further calls except `discard` throw NoSuchUpload. */
+  end(): Promise<void>
 }
 
 /**
