@@ -119,14 +119,14 @@ async function refused(t: Test, client: S3, server: Dealgate): Promise<void> {
     t.same([answer.status, /<Code>(\w+)</.exec(text)?.[1]], [status, code], text)
   }
   const policy = Buffer.from('{"expiration":"2099","conditions":[]}').toString('base64')
-  for (const more of [{ 'x-amz-meta-extra': '1' }, { key: 'other' }, { bucket: 'other' }])
-    await expect('AccessDenied', 403, post(good, content, 'f', more))
+  const beyond: Record<string, string>[] = [{ 'x-amz-meta-extra': '1' }, { key: 'other' }, { bucket: 'other' }]
+  for (const more of beyond) await expect('AccessDenied', 403, post(good, content, 'f', more))
   await expect('AccessDenied', 403, post(without('X-Amz-Signature', 'Policy'), content))
   for (const name of ['X-Amz-Signature', 'Policy', 'key'])
     await expect('InvalidArgument', 400, post(without(name), content))
   await expect('InvalidArgument', 400, post(good, undefined))
-  for (const more of [{ 'X-Amz-Signature': '0'.repeat(64) }, { Policy: policy }])
-    await expect('SignatureDoesNotMatch', 403, post(good, content, 'f', more))
+  const forged: Record<string, string>[] = [{ 'X-Amz-Signature': '0'.repeat(64) }, { Policy: policy }]
+  for (const more of forged) await expect('SignatureDoesNotMatch', 403, post(good, content, 'f', more))
   const unknown = (good.fields['X-Amz-Credential'] ?? '').replace(/^[^/]+/, 'UNKNOWN')
   await expect('InvalidAccessKeyId', 403, post(good, content, 'f', { 'X-Amz-Credential': unknown }))
   await expect('EntityTooSmall', 400, post(good, content))

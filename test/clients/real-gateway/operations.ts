@@ -49,8 +49,8 @@ export async function operations(t: Test, server: Dealgate): Promise<void> {
   t.match(await client.headObject(object), { ...stored, ETag, ContentLength: Body.length })
   t.match((await client.getObjectTagging(object)).TagSet, [{ Key: 'a' }])
   t.same(await bodyOf(client, { ...object, Range: 'bytes=1000-1999' }), Body.subarray(1000, 2000))
-  const unchanged = { $metadata: { httpStatusCode: 304 } }
-  await t.rejects(client.getObject({ ...object, IfNoneMatch: ETag }), unchanged)
+  const unchanged = await client.getObject({ ...object, IfNoneMatch: ETag }).catch((error) => error)
+  t.match(unchanged, { $metadata: { httpStatusCode: 304 } })
   await t.rejects(client.putObject({ ...object, Body, IfNoneMatch: '*' }), { name: 'PreconditionFailed' })
   const ContentMD5 = 'AAAAAAAAAAAAAAAAAAAAAA=='
   await t.rejects(client.putObject({ ...object, Body, ContentMD5 }), { name: 'BadDigest' })
