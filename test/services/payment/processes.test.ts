@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
-import { paymentOrderText } from '../../../src/services/payment/billing.js'
 import { startPayment } from '../../../src/services/payment/payment.js'
 import { openWalletRegistry } from '../../../src/services/payment/store.js'
 import { temporaryFolder } from '../../support/content/folders.js'
@@ -11,11 +10,10 @@ import { until } from '../../support/waiting.js'
 import { emptyDatabase, onPostgres } from '../engine.js'
 import { open } from '../network/embedded-network.js'
 import { type ServiceProcess, startProcess } from '../processes.js'
-import { type Keys, NETWORK, newKeys } from './payment-client.js'
+import { requestsOf } from './payer.js'
+import { type Keys, logIn, newKeys, nonceFor } from './payment-client.js'
 
 const skip = onPostgres ? false : 'on PostgreSQL'
-
-const API = '/api/v1'
 
 /** Two processes over one database and one folder. */
 async function startTwo(t: Test, limits: Readonly<Record<string, number>> = {}) {
@@ -26,30 +24,8 @@ async function startTwo(t: Test, limits: Readonly<Record<string, number>> = {}) 
   return { database, contents, start, first, second, both: [first, second, first, second] as const }
 }
 
-async function nonceFor({ call }: ServiceProcess, { address }: Keys): Promise<string> {
-  const { json } = await call('POST', `${API}/user/register`, { body: { public_key_address: address } })
-  return json.data.nonce
-}
-
-function logIn({ call }: ServiceProcess, { address, sign }: Keys, nonce: string) {
-  const body = { public_key_address: address, nonce, signature: sign(nonce), network: NETWORK }
-  return call('POST', `${API}/user/login_by_wallet_signature`, { body })
-}
-
-async function signIn(at: ServiceProcess, keys: Keys): Promise<string> {
-  return (await logIn(at, keys, await nonceFor(at, keys))).json.data.jwt_token
-}
-
-function upload({ call }: ServiceProcess, token: string, content: string) {
-  const form = new FormData()
-  form.append('duration', '525')
-  form.append('file', new Blob([content]), 'a.txt')
-  return call('POST', `${API}/storage/ipfs/upload`, { body: form, token })
-}
-
-function order({ call }: ServiceProcess, { sign }: Keys, wCid: string, amount: bigint) {
-  const body = { w_cid: wCid, pay_amount: String(amount), signature: sign(paymentOrderText(wCid, amount, NETWORK)) }
-  return call('POST', `${API}/billing/deal/lockpayment`, { body })
+async function signIn({ call }: ServiceProcess, keys: Keys): Promise<string> {
+  return (await logIn(call, keys, await nonceFor(call, keys))).json.data.jwt_token
 }
 
 const statuses = (answers: readonly { readonly status: number }[]): number[] =>
@@ -58,26 +34,25 @@ const statuses = (answers: readonly { readonly status: number }[]): number[] =>
 t.test('what one process does, the other knows', { skip }, async (t) => {
   const { database, contents, first, second, both } = await startTwo(t, { maxUnpaidUploads: 3, maxStrangeUploads: 100 })
   const keys = newKeys()
-  const nonce = await nonceFor(first, keys)
-  const answers = await Promise.all(both.map((one) => logIn(one, keys, nonce)))
+  const nonce = await nonceFor(first.call, keys)
+  const answers = await Promise.all(both.map(({ call }) => logIn(call, keys, nonce)))
   t.same(statuses(answers), [200, 401, 401, 401], 'a nonce counts once, at any of them')
   const token = await signIn(second, keys)
+  const wallets = both.map(({ call }) => requestsOf(call, keys, token))
 
-  const uploaded = await Promise.all([...both, ...both].map((one, n) => upload(one, token, `content ${n}`)))
+  const uploaded = await Promise.all([...wallets, ...wallets].map(({ upload }, n) => upload('a.txt', `content ${n}`)))
   t.same(statuses(uploaded), [200, 200, 200, 409, 409, 409, 409, 409], 'as many are kept as the wallet may have')
-  const list = async ({ call }: ServiceProcess) =>
-    (await call('GET', `${API}/storage/tasks/deals`, { token })).json.data.total_record_count
-  t.same([await list(first), await list(second)], [3, 3])
+  for (const { ask } of wallets) t.equal((await ask('/storage/tasks/deals')).json.data.total_record_count, 3)
 
   const registry = await openWalletRegistry(contents, database)
   t.teardown(() => registry.close())
   await registry.fund(keys.address, 1_000_000n)
   const [one, other] = uploaded.filter(({ status }) => status === 200).map(({ json }) => json.data.w_cid)
-  const orders = await Promise.all(both.map((at) => order(at, keys, one, 600_000n)))
+  const orders = await Promise.all(wallets.map(({ order }) => order(one, 600_000n)))
   t.same(statuses(orders), [200, 200, 200, 200], 'the same order is the same payment')
   t.equal(await registry.balance(keys.address), 400_000n, 'which is made once')
   const amounts = both.map((_, n) => 300_000n + BigInt(n))
-  const rivals = await Promise.all(both.map((at, n) => order(at, keys, other, amounts[n] ?? 0n)))
+  const rivals = await Promise.all(wallets.map(({ order }, n) => order(other, amounts[n] ?? 0n)))
   t.same(statuses(rivals), [200, 409, 409, 409], 'an upload is paid once')
   t.ok(amounts.includes(400_000n - (await registry.balance(keys.address))))
   t.same(await registry.sums(), { balances: 0n, entries: 0n })
@@ -90,11 +65,12 @@ t.test('what one process does, the other knows', { skip }, async (t) => {
 
 t.test('one content at several processes', { skip }, async (t) => {
   const { first, second, both, start } = await startTwo(t)
-  const [one, other] = [newKeys(), newKeys()]
-  const tokens = [await signIn(first, one), await signIn(second, other)]
-  const token = (n: number): string => tokens[n % 2] ?? ''
   const content = 'the same'.repeat(100_000)
-  const uploaded = await Promise.all(both.map((at, n) => upload(at, token(n), content)))
+  const upload = async (at: ServiceProcess) => {
+    const keys = newKeys()
+    return requestsOf(at.call, keys, await signIn(at, keys)).upload('a.txt', content)
+  }
+  const uploaded = await Promise.all(both.map(upload))
   t.same(statuses(uploaded), [200, 200, 200, 200])
   const cid = uploaded[0]?.json.data.payload_cid
   const read = async ({ url }: ServiceProcess) => (await (await fetch(`${url}/ipfs/${cid}`)).text()) === content
@@ -102,7 +78,7 @@ t.test('one content at several processes', { skip }, async (t) => {
   await first.kill()
   const third = await start()
   t.same([await read(second), await read(third)], [true, true])
-  t.equal((await upload(third, token(0), 'after')).status, 200)
+  t.equal((await upload(third)).status, 200)
 })
 
 t.test('another process goes on with deals, and does nothing twice', { skip }, async (t) => {
@@ -126,13 +102,14 @@ t.test('another process goes on with deals, and does nothing twice', { skip }, a
   const registry = await openWalletRegistry(contents, database)
   t.teardown(() => registry.close())
   await registry.fund(keys.address, 1_000_000n)
-  const pay = async (at: ServiceProcess, content: string) => {
-    const { json } = await upload(at, token, content)
-    t.match(await order(at, keys, json.data.w_cid, 400_000n), { status: 200, json: { status: 'success' } })
+  const pay = async ({ call }: ServiceProcess, content: string) => {
+    const { upload, order } = requestsOf(call, keys, token)
+    const { json } = await upload('a.txt', content)
+    t.match(await order(json.data.w_cid, 400_000n), { status: 200, json: { status: 'success' } })
   }
   const succeeded = (at: ServiceProcess, uploads: number) =>
     until(`${uploads} uploads are stored`, async () => {
-      await at.call('GET', `${API}/storage/tasks/deals`, { token })
+      await at.call('GET', '/api/v1/storage/tasks/deals', { token })
       return (await count("dealgate_payment.uploads WHERE status = 'Success'")) === uploads
     })
   // A lease may be lost to a busy machine and taken anew; its token only grows.

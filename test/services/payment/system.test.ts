@@ -1,72 +1,21 @@
-import { arch, platform } from 'node:os'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
 import { checksummed, parseAddress, signerOfText } from '../../../src/services/payment/addresses.js'
-import { check, each, type Shape } from '../platform/tasks/shapes.js'
-import { balance, COINS, pass, payerOf, type Row, sumOfLedger } from './payer.js'
+import { balance, COINS, pass, payerOf, type Row, requestsOf, sumOfLedger } from './payer.js'
 import { inDatabase, logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
 
-const success = (data: Shape): Shape => ({ status: 'success', code: 'integer', data })
-
-const config: Readonly<Record<'a' | 'b', Shape>> = {
-  a: {
-    status: 'success',
-    data: {
-      ...each('string', 'chain_name payment_contract_address dao_contract_address dex_address stable_address'),
-      ...each('string', 'mint_contract_address payment_recipient_address stable_wrapped_pool_contract'),
-      ...each('integer', 'dao_threshold storage_coin_price gas_limit lock_time'),
-      pay_multiply_factor: 'number',
-    },
-  },
-  b: success({
-    ...each(
-      'string',
-      'CHAIN_NAME MINT_CONTRACT_ADDRESS PAYMENT_CONTRACT_ADDRESS PAYMENT_RECIPIENT_ADDRESS STABLE_ADDRESS',
-    ),
-    ...each('integer', 'GAS_LIMIT LOCK_TIME'),
-    PAY_MULTIPLY_FACTOR: 'number',
-  }),
-}
-
-const host: Shape = {
-  ...each('string', 'version operating_system architecture'),
-  ...each('integer', 'cpu_number current_unix_nano'),
-}
-
-const prices = each(
-  'string',
-  'average_cost_push_message average_data_cost_sealing_1TB average_gas_cost_sealing_1TB average_min_piece_size average_price_per_GB_per_year average_verified_price_per_GB_per_year',
-)
-
-const historical = each('string', 'historical_average_price_regular historical_average_price_verified')
-
-for (const variant of ['a', 'b'] as const) {
-  t.test(`variant ${variant}: what the service says of itself`, async (t) => {
-    const scene = await startPaymentScene(t, { mode: variant === 'a' ? 'signedIn' : 'open' })
-    const data = async (path: string, shape: Shape) => {
-      const { status, json } = await scene.call('GET', path)
-      t.equal(status, 200)
-      check(t, json, shape)
-      if (json.code !== undefined) t.equal(json.code, path.includes('/price/') ? '200' : 200)
-      return json.data
-    }
-    const known = await data('/api/v1/common/system/params', config[variant])
-    const addresses = Object.entries<string>(known).filter(([name]) => /address|contract/i.test(name))
-    t.ok(addresses.length >= 4)
-    for (const [name, address] of addresses) t.match(address, /^0x[0-9a-fA-F]{40}$/, name)
-    const ofHost = variant === 'a' ? { status: 'success', data: host } : success(host)
-    const machine = await data('/api/v1/common/host/info', ofHost)
-    t.match(machine, { operating_system: platform(), architecture: arch() })
-    t.ok(Math.abs(machine.current_unix_nano / 1e6 - Date.now()) < 60_000, 'nanoseconds since 1970')
-    const price = { status: 'success', code: 'string', data: 'integer' }
-    t.equal(await data('/api/v1/billing/price/storagecoin', price), known.storage_coin_price ?? 500_000_000)
-    const average = await data('/stats/storage', success(variant === 'a' ? { ...prices, ...historical } : prices))
-    for (const [name, text] of Object.entries<string>(average)) t.match(text, /^\d+(\.\d+)? \S+$/, name)
-    const again = await scene.restart()
-    t.same((await again.call('GET', '/api/v1/common/system/params')).json.data, known, 'the addresses stay')
-  })
-}
+t.test('what the service says of itself stays over a restart', async (t) => {
+  const scene = await startPaymentScene(t)
+  const known = await scene.call('GET', '/api/v1/common/system/params')
+  const addresses = Object.entries<string>(known.json.data).filter(([name]) => /address|contract/i.test(name))
+  t.ok(addresses.length >= 4)
+  for (const [name, address] of addresses) t.match(address, /^0x[0-9a-fA-F]{40}$/, name)
+  const price = (await scene.call('GET', '/api/v1/billing/price/storagecoin')).json
+  t.same(price, { status: 'success', code: '200', data: known.json.data.storage_coin_price })
+  const again = await scene.restart()
+  t.same((await again.call('GET', '/api/v1/common/system/params')).json, known.json)
+})
 
 const DAY = 86_400
 
@@ -90,17 +39,10 @@ t.test('a part of each month is free', async (t) => {
     free_usage: 1000,
     free_quota_per_month: 1000,
   })
-  for (const [status, count] of [
-    ['Processing', 2],
-    ['Pending', 1],
-    ['Success', 0],
-    ['Other', 3],
-  ] as const)
-    t.match(await payer.get(`/storage/tasks/deals?status=${status}`), { total_record_count: count }, status)
-  t.match(await payer.get(`/storage/source_file_upload/${free.source_file_upload_id}`), {
-    is_free: true,
-    pay_amount: '0',
-  })
+  for (const [status, total_record_count] of Object.entries({ Processing: 2, Success: 0, Other: 3 }))
+    t.match(await payer.get(`/storage/tasks/deals?status=${status}`), { total_record_count }, status)
+  const shown = await payer.get(`/storage/source_file_upload/${free.source_file_upload_id}`)
+  t.match(shown, { is_free: true, pay_amount: '0' })
   t.match(await payer.order(free.w_cid, 1n), { status: 409, json: { message: /free/ } })
 
   const owed = (await payer.get('/storage/source_file_upload/2')) as Row
@@ -124,38 +66,27 @@ t.test('free uploads without a deal end, and uploads of NFTs and of variant b ar
   const scene = await startPaymentScene(t, { limits: { freeBytesPerMonth: 1000 } })
   const payer = await payerOf(scene)
   t.equal((await payer.upload('a', 'a')).json.data.status, 'Free')
-  const form = new FormData()
-  form.append('duration', '180')
-  form.append('file_type', '1')
-  form.append('file', new Blob(['nft']), 'nft')
-  const token = await scene.signIn(payer.keys)
-  t.equal((await scene.call('POST', '/api/v1/storage/ipfs/upload', { body: form, token })).json.data.status, 'Pending')
+  t.equal((await payer.upload('nft', 'nft', '', { file_type: '1' })).json.data.status, 'Pending')
   await pass(scene, payer, 'Refunded', 1000)
   await sumOfLedger(t, scene)
 
   const other = await startPaymentScene(t, { mode: 'open', limits: { freeBytesPerMonth: 1000 } })
-  form.append('wallet_address', payer.keys.address)
-  const { json } = await other.call('POST', '/api/v1/storage/ipfs/upload', { body: form })
-  t.equal(json.data.status, undefined)
-  const rows = await other.call('GET', `/api/v1/storage/tasks/deals?wallet_address=${payer.keys.address}`)
+  t.equal((await other.call('POST', '/api/v1/user/register', { body: {} })).status, 404, 'it has no sign-in')
+  const { upload, ask } = requestsOf(other.call, payer.keys, undefined)
+  t.equal((await upload('a', 'a')).json.data.status, undefined)
+  const rows = await ask(`/storage/tasks/deals?wallet_address=${payer.keys.address}`)
   t.equal(rows.json.data.free_usage, undefined)
 })
 
-t.test('empty uploads are free up to a number of them', async (t) => {
-  const limits = { freeBytesPerMonth: 1000, freeUploadsPerMonth: 2 }
-  const scene = await startPaymentScene(t, { limits })
-  const payer = await payerOf(scene)
-  const states: string[] = []
-  for (let n = 0; n < 3; n++) states.push((await payer.upload(`${n}`, '')).json.data.status)
-  t.same(states, ['Free', 'Free', 'Pending'])
-  t.match(await payer.get('/storage/tasks/deals'), { free_usage: 0, free_quota_per_month: 1000 })
-})
-
-t.test('uploads at the same time share what is free', async (t) => {
-  const scene = await startPaymentScene(t, { limits: { freeBytesPerMonth: 1000, uploadsPerWallet: 16 } })
-  const payer = await payerOf(scene)
-  const all = await Promise.all(Array.from({ length: 8 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(300))))
-  t.equal(all.map(({ json }) => json.data.status).filter((status) => status === 'Free').length, 3)
+t.test('uploads at the same time share what is free, and empty ones are free up to a number of them', async (t) => {
+  for (const [limits, bytes, expected] of [
+    [{ freeBytesPerMonth: 1000, uploadsPerWallet: 16 }, 300, 3],
+    [{ freeBytesPerMonth: 1000, uploadsPerWallet: 16, freeUploadsPerMonth: 2 }, 0, 2],
+  ] as const) {
+    const payer = await payerOf(await startPaymentScene(t, { limits }))
+    const all = await Promise.all(Array.from({ length: 8 }, (_, n) => payer.upload(`${n}`, `${n}`.repeat(bytes))))
+    t.equal(all.filter(({ json }) => json.data.status === 'Free').length, expected)
+  }
 })
 
 const VECTOR = {
@@ -174,7 +105,7 @@ t.test('a signature of EIP-191 has the address of its wallet', async (t) => {
   t.equal(keys.sign(nonce), signature, 'signatures are those of RFC 6979')
   t.equal(checksummed(keys.address), address)
   t.equal(parseAddress(address.toUpperCase().replace('0X', '0x')), keys.address)
-  for (const wrong of ['', '0x', address.slice(0, -1), `${address}0`, address.slice(2), `0x${'g'.repeat(40)}`])
+  for (const wrong of ['', address.slice(0, -1), `${address}0`, address.slice(2), `0x${'g'.repeat(40)}`])
     t.equal(parseAddress(wrong), undefined)
 })
 
@@ -184,13 +115,11 @@ t.test('what is no signature has no address', async (t) => {
   const rs = signature.slice(0, -2)
   t.equal(signerOfText(nonce, `${rs}00`), signer, 'some wallets send 0 for 27')
   t.not(signerOfText(nonce, `${rs}1c`), signer)
-  for (const v of ['02', '1a', '1d', 'ff']) t.equal(signerOfText(nonce, rs + v), undefined)
-  for (const wrong of ['', '0x', rs, `${signature}00`, signature.slice(2), `0x${'0'.repeat(130)}`])
+  for (const wrong of ['', rs, `${rs}02`, `${rs}1d`, `${signature}00`, signature.slice(2), `0x${'0'.repeat(130)}`])
     t.equal(signerOfText(nonce, wrong), undefined)
   const s = BigInt(`0x${rs.slice(66)}`)
   const high = (secp256k1.Point.CURVE().n - s).toString(16).padStart(64, '0')
   t.equal(signerOfText(nonce, `${rs.slice(0, 66)}${high}1c`), undefined, 'a signature with a high s')
-  t.not(signerOfText(`${nonce}0`, signature), signer)
 })
 t.test('a wallet signs in', async (t) => {
   const { call, signIn } = await startPaymentScene(t)
@@ -199,8 +128,6 @@ t.test('a wallet signs in', async (t) => {
   t.match(nonce, /^[1-9]\d{40,63}$/)
   const { status, json } = await logIn(call, keys, nonce, { public_key_address: checksummed(keys.address) })
   t.equal(status, 200)
-  t.same(Object.keys(json).sort(), ['code', 'data', 'status'])
-  t.same(Object.keys(json.data), ['jwt_token'])
   t.match(json, { status: 'success', code: 200 })
   t.same(decodeProtectedHeader(json.data.jwt_token), { alg: 'HS256', typ: 'JWT' })
   const { sub, exp = 0, iat = 0 } = decodeJwt(json.data.jwt_token)
@@ -221,23 +148,15 @@ t.test('a nonce is good once, for its wallet, for a while', async (t) => {
   t.match(await logIn(call, keys, nonce, { signature: stranger.sign(nonce) }), refused, 'signed by another wallet')
   t.match(await logIn(call, keys, nonce, { signature: keys.sign(`${nonce}1`) }), refused, 'another text signed')
   t.match(await logIn(call, keys, nonce, { network: 'polygon.mainnet' }), { status: 400, json: { code: 10003 } })
-  t.equal((await logIn(call, keys, nonce)).status, 200, 'none of them has used it')
-  t.match(await logIn(call, keys, nonce), refused, 'used')
+  const all = await Promise.all(Array.from({ length: 20 }, () => logIn(call, keys, nonce)))
+  t.equal(all.filter(({ status }) => status === 200).length, 1, 'none of them has used it, and one of many does')
   const again = await scene.restart()
   t.match(await logIn(again.call, keys, nonce), refused, 'used before a restart')
   const late = await nonceFor(again.call, keys)
   clock.ahead += 301
   t.match(await logIn(again.call, keys, late), refused, 'expired')
-  for (const forged of ['1', VECTOR.nonce, `0${late}`, `-${late}`, '9'.repeat(61), 'x', `${late}0`])
+  for (const forged of [VECTOR.nonce, `-${late}`, 'x', `${late}0`])
     t.equal((await logIn(again.call, keys, forged)).status, 401)
-})
-
-t.test('of many uses of a nonce at the same time one succeeds', async (t) => {
-  const { call } = await startPaymentScene(t)
-  const keys = newKeys()
-  const nonce = await nonceFor(call, keys)
-  const all = await Promise.all(Array.from({ length: 20 }, () => logIn(call, keys, nonce)))
-  t.same(all.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 401)])
 })
 
 t.test('sign-ins from other machines are limited by address', async (t) => {
@@ -278,9 +197,4 @@ t.test('wallets that have nothing are bounded, and forgotten', async (t) => {
   await call('GET', '/api/v1/storage/tasks/deals', { token })
   const left = await inDatabase(scene, 'SELECT address FROM wallets')
   t.same(left, [{ address: third.address }], 'those that did not sign in for two days are forgotten')
-})
-t.test('variant B has no sign-in', async (t) => {
-  const { call } = await startPaymentScene(t, { mode: 'open' })
-  t.equal((await call('POST', '/api/v1/user/register', { body: {} })).status, 404)
-  t.equal((await call('POST', '/api/v1/user/login_by_wallet_signature', { body: {} })).status, 404)
 })

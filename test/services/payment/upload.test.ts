@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../../support/waiting.js'
 import { onPostgres } from '../engine.js'
-import { check, type Shape } from '../platform/tasks/shapes.js'
 import { payerOf } from './payer.js'
 import {
   fileOfContent,
@@ -17,18 +16,6 @@ import {
 
 const UPLOAD = '/api/v1/storage/ipfs/upload'
 const HELLO = { content: 'hello world', cid: 'Qmf412jQZiuVUtdgnB36FXFX7xg5V6KEbSJ4dpQuhkLyfD' }
-
-const result = {
-  source_file_upload_id: 'integer',
-  payload_cid: 'string',
-  ipfs_url: 'string',
-  file_size: 'integer',
-  w_cid: 'string',
-}
-const shapes: Readonly<Record<'a' | 'b', Shape>> = {
-  a: { status: 'success', code: 'integer', data: { ...result, status: 'Pending' } },
-  b: { status: 'success', code: 'integer', data: result },
-}
 
 type Parts = Readonly<Record<string, string | Uint8Array<ArrayBuffer> | undefined>>
 
@@ -51,25 +38,22 @@ async function signedIn(scene: PaymentScene): Promise<{ keys: Keys; token: strin
 
 const names = (scene: PaymentScene, folder: string): string[] => readdirSync(join(scene.folder, folder))
 
-for (const variant of ['a', 'b'] as const) {
-  t.test(`variant ${variant}: an upload is a content of IPFS`, async (t) => {
-    const scene = await startPaymentScene(t, { mode: variant === 'a' ? 'signedIn' : 'open' })
-    const { keys, token } = variant === 'a' ? await signedIn(scene) : { keys: newKeys(), token: undefined }
-    const first = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
-    t.equal(first.status, 200)
-    check(t, first.json, shapes[variant])
-    const { data } = first.json
-    t.match(data, { source_file_upload_id: 1, payload_cid: HELLO.cid, file_size: 11 })
-    t.equal(data.ipfs_url, `${scene.payment.url}/ipfs/${HELLO.cid}`)
-    t.match(data.w_cid, new RegExp(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}${HELLO.cid}$`))
-    t.equal(await (await fetch(data.ipfs_url)).text(), HELLO.content)
-    const again = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
-    t.match(again.json.data, { source_file_upload_id: 2, payload_cid: HELLO.cid })
-    t.not(again.json.data.w_cid, data.w_cid)
-    t.same(keptContents(scene), [HELLO.cid], 'the same content is stored once')
-    t.same(names(scene, 'staging'), [])
-  })
-}
+t.test('an upload is a content of IPFS', async (t) => {
+  const scene = await startPaymentScene(t)
+  const { keys, token } = await signedIn(scene)
+  const first = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
+  t.equal(first.status, 200)
+  const { data } = first.json
+  t.match(data, { source_file_upload_id: 1, payload_cid: HELLO.cid, file_size: 11, status: 'Pending' })
+  t.equal(data.ipfs_url, `${scene.payment.url}/ipfs/${HELLO.cid}`)
+  t.match(data.w_cid, new RegExp(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}${HELLO.cid}$`))
+  t.equal(await (await fetch(data.ipfs_url)).text(), HELLO.content)
+  const again = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })
+  t.match(again.json.data, { source_file_upload_id: 2, payload_cid: HELLO.cid })
+  t.not(again.json.data.w_cid, data.w_cid)
+  t.same(keptContents(scene), [HELLO.cid], 'the same content is stored once')
+  t.same(names(scene, 'staging'), [])
+})
 
 t.test('a wallet uploads for itself', async (t) => {
   const scene = await startPaymentScene(t)
@@ -79,7 +63,6 @@ t.test('a wallet uploads for itself', async (t) => {
   const refused = await scene.call('POST', UPLOAD, { body: formOf(keys.address), token: stranger.token })
   t.match(refused, { status: 403, json: { status: 'error' } })
   t.equal((await scene.call('POST', UPLOAD, { body: formOf(keys.address) })).status, 401)
-  t.equal((await scene.call('POST', UPLOAD, { body: formOf(keys.address), token: `${token}x` })).status, 401)
   scene.clock.ahead += 86_401
   t.equal((await scene.call('POST', UPLOAD, { body: formOf(keys.address), token })).status, 401, 'after a day')
 })
@@ -91,10 +74,8 @@ t.test('bad uploads store nothing', async (t) => {
     [400, 10004, 'x'],
     [400, 10001, formOf(wallet, { file: undefined })],
     [400, 10001, formOf(undefined)],
-    [400, 10003, formOf('0x1')],
     [400, 10001, formOf(wallet, { duration: undefined })],
     [400, 10002, formOf(wallet, { duration: 'long' })],
-    [400, 10002, formOf(wallet, { duration: '200.5' })],
     [400, 10003, formOf(wallet, { duration: '179' })],
     [400, 10003, formOf(wallet, { duration: '541' })],
     [400, 10003, formOf(wallet, { file_type: '2' })],
@@ -156,27 +137,21 @@ t.test('a restart keeps contents, and removes what has no name', async (t) => {
   t.same(names(again, 'staging'), onPostgres ? ['rest'] : [])
   t.equal(await (await fetch(`${again.payment.url}/ipfs/${json.data.payload_cid}`)).text(), HELLO.content)
 })
-t.test('the gateway of contents', async (t) => {
+
+t.test('the gateway of contents sends no damaged block', async (t) => {
   const scene = await startPaymentScene(t, { mode: 'open' })
   const content = Buffer.alloc(600_000, 'some content ')
   content.writeUInt32BE(1, 300_000)
-  const { json } = await scene.call('POST', UPLOAD, {
-    body: formOf(newKeys().address, { file: new Uint8Array(content) }),
-  })
-  const cid: string = json.data.payload_cid
-  const get = (path: string) => fetch(`${scene.payment.url}/ipfs/${path}`)
-  const bytesOf = async (response: Response) => Buffer.from(await response.arrayBuffer())
-
-  await t.test('damaged blocks are not sent', async (t) => {
-    const file = fileOfContent(scene, cid)
-    const car = readFileSync(file)
-    car[car.length - 1] = 255 - (car.at(-1) ?? 0)
-    writeFileSync(file, car)
-    await t.rejects(bytesOf(await get(cid)), 'an answer that has begun is cut')
-    rmSync(file)
-    writeFileSync(file, Buffer.alloc(700_000))
-    t.equal((await get(cid)).status, 404)
-  })
+  const body = formOf(newKeys().address, { file: new Uint8Array(content) })
+  const { payload_cid: cid, ipfs_url: url } = (await scene.call('POST', UPLOAD, { body })).json.data
+  const file = fileOfContent(scene, cid)
+  const car = readFileSync(file)
+  car[car.length - 1] = 255 - (car.at(-1) ?? 0)
+  writeFileSync(file, car)
+  await t.rejects((await fetch(url)).arrayBuffer(), 'an answer that has begun is cut')
+  rmSync(file)
+  writeFileSync(file, Buffer.alloc(700_000))
+  t.equal((await fetch(url)).status, 404)
 })
 
 t.test('a form with two files is refused, one with a file of another name is not', async (t) => {

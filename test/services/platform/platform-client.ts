@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
@@ -117,12 +116,4 @@ export async function send(url: string, method: string, path: string, call: Call
   if (type !== 'application/json; charset=utf-8') throw new Error(`${method} ${path} was answered in ${type}`)
   const text = await response.text()
   return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
-}
-
-/** All that the files below a folder hold, as Latin-1. */
-export function bytesBelow(folder: string): string {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
-    .join('\n')
 }

@@ -58,7 +58,7 @@ const OWN = /^(0\.0\.0\.0|127(\.\d+){3}|::1?|localhost)$/
  * @param address such as `/ip4/127.0.0.1/tcp/8080`
  * @param rpc URL of the RPC of the node
  */
-export function gatewayUrl(address: string, rpc: string): string | undefined {
+function gatewayUrl(address: string, rpc: string): string | undefined {
   const [, kind, host = '', port = ''] =
     /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/(\d+)(?:\/http)?$/.exec(address) ?? []
   if (kind === undefined || port === '0') return undefined

@@ -25,7 +25,7 @@ export interface ChainPayer {
   refused(id: number): Promise<Row[]>
 }
 
-export interface ChainScene {
+interface ChainScene {
   readonly node: EvmNode
   readonly contract: PaymentContract
   readonly payment: PaymentScene

@@ -8,12 +8,7 @@ import { catalogue } from '../../../../src/services/network/embedded/catalogue.j
 import { formatFil, parseFil, priceOfPiece } from '../../../../src/services/network/fil.js'
 import type { MadeDeal, PackedCar } from '../../../../src/services/network/network.js'
 import { blocks, lookupOf, mayFetchFrom, requireAddress } from '../../../../src/services/platform/daemon/addresses.js'
-import {
-  FetchError,
-  type FetchOptions,
-  fetchCar,
-  type WantedCar,
-} from '../../../../src/services/platform/daemon/fetch-car.js'
+import { type FetchOptions, fetchCar, type WantedCar } from '../../../../src/services/platform/daemon/fetch-car.js'
 import { startPlatform } from '../../../../src/services/platform/platform.js'
 import { md5 } from '../../../support/content/content.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
@@ -23,7 +18,7 @@ import { onPostgres } from '../../engine.js'
 import { type Asked, ask, bytesOf, content, open, packedFile } from '../../network/embedded-network.js'
 import { send } from '../platform-client.js'
 import { formOf, PRIVATE, PUBLIC, startTasks, type TaskScene, tasksOf } from '../tasks/task-scene.js'
-import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, wholeCar } from './daemon-scene.js'
+import { CAR, carServer, csvOfUrls, filesOfCars, hasDeals, type ShownDeal, wholeCar } from './daemon-scene.js'
 
 const servers = { allowed: blocks('127.0.0.1'), own: [] }
 const asking: FetchOptions = { idleMs: 60_000, graceMs: 60_000, bytesPerSecond: 1000, now: () => 0, servers }
@@ -34,14 +29,6 @@ const wanted = (url: string): WantedCar => ({
   most: 1000,
   reserve: () => true,
   isWanted: () => true,
-})
-
-t.test('a URL that no request can be made of fails its deal and no other', async (t) => {
-  const url = await carServer(t, wholeCar)
-  const tasks = await startTasks(t, { daemon: 'embedded' })
-  const upper = url.replace('http:', 'HTTPS:')
-  const uuid = await tasks.post(PRIVATE, csvOfUrls(upper, upper, upper, url))
-  await hasDeals(tasks, uuid, 'DownloadFailed', 'DownloadFailed', 'DownloadFailed', 'Downloaded')
 })
 
 t.test('a URL causes no request to another server of this machine, and its outcome does not tell of one', async (t) => {
@@ -59,13 +46,11 @@ t.test('a URL causes no request to another server of this machine, and its outco
   t.equal(deals[0]?.note, deals[2]?.note, 'a server that listens and one that does not look alike')
 })
 
-t.test('URLs with a password', async (t) => {
+t.test('URLs with a password are refused', async (t) => {
   const { scene, client } = await startTasks(t)
   for (const url of ['http://%zz@x/', 'http://a@x/', 'https://a:b@x/']) {
-    const signal = new AbortController().signal
-    await t.rejects(fetchCar(wanted(url), join(temporaryFolder(t), 'a.car'), asking, signal), FetchError, url)
     const body = formOf(PRIVATE, csvOfUrls(url))
-    t.match(await scene.call('POST', '/tasks', { body, token: client }), { status: 400 }, 'is refused')
+    t.match(await scene.call('POST', '/tasks', { body, token: client }), { status: 400 }, url)
   }
 })
 
@@ -158,13 +143,8 @@ t.test('a CAR that never finds room, and one whose size the server names', async
   const uuid = await tasks.post(PRIVATE, `file_source_url,file_size\n${url},${2 * CAR.length}\n${url},\n${url},\n`)
   // Either of the two equal CARs finds room first.
   await until('one CAR is there', async () => {
-    const { deal } = await tasks.task(uuid)
-    return (
-      deal
-        .map(({ status }: { status: string }) => status)
-        .sort()
-        .join() === 'DownloadFailed,Downloaded,Waiting'
-    )
+    const states = (await tasks.task(uuid)).deal.map(({ status }: ShownDeal) => status)
+    return states.sort().join() === 'DownloadFailed,Downloaded,Waiting'
   })
   t.equal(filesOfCars(tasks).length, 1)
 })
@@ -213,19 +193,15 @@ t.test('a provider imports the CAR of a proposal, and the deal becomes active', 
   await hasDeals(s, uuid, 'Downloaded')
   await advance(s, uuid, 1)
   await hasDeals(s, uuid, 'ReadyForImport')
-  t.equal((await s.task(uuid)).task.status, 'DealSent')
   await advance(s, uuid, 1)
   await hasDeals(s, uuid, 'FileImported')
   t.match(await network.status(dealCid), { state: 'StorageDealCheckForAcceptance' })
-  await advance(s, uuid, UNTIL_ACTIVE - 1)
-  await hasDeals(s, uuid, 'FileImported')
-  await advance(s, uuid, 1)
+  await advance(s, uuid, UNTIL_ACTIVE)
   await hasDeals(s, uuid, 'DealActive')
   const { task, deal, deal_complete_rate } = await s.task(uuid)
   t.match(task, { status: 'Completed' })
   t.match(deal, [{ deal_cid: dealCid, note: '' }])
   t.equal(deal_complete_rate, '100.00')
-  t.equal((await network.status(dealCid)).state, 'StorageDealActive')
   t.ok(network.epoch() < startEpoch)
   t.ok((await bytesOf(network, dealCid, packedFile(s.asked))).equals(content('one', 3000)))
   await until('the room of the CAR is free', () => filesOfCars(s).length === 0)
@@ -235,7 +211,9 @@ t.test('a task without known deals: the waiting ones of its client first, then o
   const s = await startImports(t)
   const waiting = await propose(s, 'one')
   const unknown = 'bafyreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'
-  const uuid = await s.post({ ...PUBLIC, max_price: '0.0000005', duration: '600000' }, csvOf(s, ['', unknown]))
+  const price = '0.0000009'
+  const terms = { ...PUBLIC, min_price: price, max_price: price, duration: '600000' }
+  const uuid = await s.post(terms, csvOf(s, ['', unknown]))
   await advance(s, uuid, 20)
   t.equal((await s.task(uuid)).task.status, 'Assigned')
   await hasDeals(s, uuid, 'Downloaded', 'Downloaded')
@@ -248,23 +226,11 @@ t.test('a task without known deals: the waiting ones of its client first, then o
   t.not(own, unknown)
   const status = await s.scene.network.status(own)
   t.match(status, { terms: { minerId: MINER, duration: 600_000 }, dataCid: s.car.dataCid })
+  const bid = formatFil(priceOfPiece(parseFil(price) as bigint, s.car.pieceSize))
+  t.equal(status.terms.price, bid, 'the price of its bid')
   t.not(status.walletAddress, s.scene.network.wallet, 'the client of the gateway does not pay')
   await advance(s, uuid, UNTIL_ACTIVE)
   await hasDeals(s, uuid, 'DealActive', 'DealActive')
-  t.equal((await s.task(uuid)).task.status, 'Completed')
-})
-
-t.test('a provider stores a CAR at the price of its bid', async (t) => {
-  const s = await startImports(t)
-  const price = '0.0000009'
-  const uuid = await s.post({ ...PUBLIC, min_price: price, max_price: price, duration: '600000' }, csvOf(s, ['']))
-  await advance(s, uuid, 20)
-  await hasDeals(s, uuid, 'Downloaded')
-  await advance(s, uuid, 1)
-  await advance(s, uuid, 1)
-  const [deal] = await hasDeals(s, uuid, 'FileImported')
-  const { terms } = await s.scene.network.status(String(deal?.deal_cid))
-  t.equal(terms.price, formatFil(priceOfPiece(parseFil(price) as bigint, s.car.pieceSize)))
 })
 
 t.test('CARs that a provider does not import have a note, and leave no file', async (t) => {
@@ -332,21 +298,11 @@ const here = new Set(Object.values(networkInterfaces()).flatMap((all) => all?.ma
 
 t.test('addresses from which a CAR may come', async (t) => {
   const yes = ['93.184.216.34', '2606:2800:220:1::1', '::ffff:93.184.216.34']
-  const no = [
-    '169.254.169.254',
-    '::ffff:169.254.169.254',
-    '0.0.0.0',
-    '::',
-    '::7f00:1',
-    // As a look-up of its name writes the same address.
-    '::127.0.0.1',
-    'fe80::1',
-    'fe80::1%eth0',
-    '100.100.100.200',
-  ]
+  // Two texts of one address: that of a URL, and that of a look-up of a name.
+  const no = ['169.254.169.254', '::ffff:169.254.169.254', '0.0.0.0', '::', '::7f00:1', '::127.0.0.1', 'fe80::1%eth0']
   const byOption = [
-    ...['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1', '10.255.0.1', '::ffff:10.255.0.1', 'fd12:3456::1'],
-    ...['192.168.254.1', '172.31.254.1', '64:ff9b::a00:1', '64:ff9b::10.0.0.1', '::ffff:0:a00:1'],
+    ...['127.8.9.10', '::1', '::ffff:10.255.0.1', 'fd12:3456::1', '192.168.254.1', '172.31.254.1'],
+    ...['64:ff9b::10.0.0.1', '::ffff:0:a00:1'],
   ]
   for (const address of yes) t.ok(mayFetchFrom(address, URL_OF_CAR, NONE), address)
   for (const address of no) t.notOk(mayFetchFrom(address, URL_OF_CAR, ALL), address)
@@ -361,10 +317,8 @@ t.test('addresses from which a CAR may come', async (t) => {
 t.test('servers of this machine that hand out CARs', async (t) => {
   const may = (address: string, url: string, ...own: string[]) =>
     mayFetchFrom(address, new URL(url), { allowed: [], own: own.map((each) => new URL(each)) })
-  t.ok(may('127.0.0.1', 'http://127.0.0.1:9300/a', 'http://127.0.0.1:9300'))
   t.ok(may('127.0.0.1', 'http://localhost:9300/a', 'http://127.0.0.1:9300'), 'by another name for the same address')
   t.ok(may('127.0.0.1', 'http://127.0.0.1:9300/a', 'http://0.0.0.0:9300'), 'which listens on all addresses')
-  t.ok(may('::1', 'http://[::1]:9300/a', 'http://[::]:9300'))
   t.ok(may('127.0.0.1', 'https://s3.example/a', 'https://s3.example'), 'by the name that others use')
   t.notOk(may('127.0.0.1', 'http://127.0.0.1:9301/a', 'http://127.0.0.1:9300'), 'another port')
   t.notOk(may('127.0.0.2', 'http://127.0.0.2:9300/a', 'http://127.0.0.1:9300'), 'another address')
@@ -373,7 +327,7 @@ t.test('servers of this machine that hand out CARs', async (t) => {
 })
 
 t.test('literal addresses in a URL', async (t) => {
-  for (const host of ['169.254.169.254', '[fe80::1]', '[::ffff:a9fe:a9fe]', '0xa9fea9fe', '127.0.0.1', '127.1'])
+  for (const host of ['169.254.169.254', '[::ffff:a9fe:a9fe]', '0xa9fea9fe', '127.1'])
     t.throws(() => requireAddress(new URL(`http://${host}/`), NONE), /no CAR may come/, host)
   t.doesNotThrow(() => requireAddress(new URL('http://127.0.0.1/'), ALL))
   t.doesNotThrow(() => requireAddress(URL_OF_CAR, NONE), 'a name is looked up')
@@ -382,14 +336,12 @@ t.test('literal addresses in a URL', async (t) => {
 t.test('names are looked up', async (t) => {
   const [known] = await lookup('localhost', { all: true })
   const url = new URL('http://localhost:9300/')
-  const found = await new Promise((resolve, reject) => {
-    lookupOf(url, ALL)('localhost', { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
-  })
-  t.match(found, [known ?? {}])
-  const one = await new Promise((resolve, reject) => {
-    lookupOf(url, ALL)('localhost', {}, (error, address) => (error ? reject(error) : resolve(address)))
-  })
-  t.equal(one, known?.address)
+  const found = (all: boolean) =>
+    new Promise((resolve, reject) => {
+      lookupOf(url, ALL)('localhost', { all }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
+    })
+  t.match(await found(true), [known ?? {}])
+  t.equal(await found(false), known?.address)
   for (const name of ['localhost', '169.254.169.254']) {
     const refused = new Promise((resolve) => lookupOf(url, NONE)(name, { all: true }, resolve))
     t.match(await refused, { message: /no CAR may come/ }, name)

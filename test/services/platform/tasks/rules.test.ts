@@ -1,5 +1,4 @@
 import t from 'tap'
-import { HttpError } from '../../../../src/services/http/errors.js'
 import {
   MAX_ROWS,
   readTaskCsv,
@@ -46,48 +45,31 @@ t.test('the terms of a task', async (t) => {
   t.match(terms({ ...PRIVATE, verified_type: 'verified', expired_days: '7' }), { type: 'verified', expireDays: 7 })
   t.match(terms({ Task_Name: 'a', Is_Public: '1', Auto_bid: '0' }), { bidMode: 'manual' }, "the interface's words")
   t.match(terms({ task_name: 'a', is_public: '1' }), { bidMode: 'manual' }, 'clients older than bid modes')
-  t.match(terms({ ...PRIVATE, type: 'regular', verified_type: 'regular' }), { type: 'regular' })
   t.equal(readUuid(new Fields([['uuid', UUID.toUpperCase()]])), UUID)
   t.throws(() => readUuid(new Fields([['uuid', '1']])), /uuid must be a UUID/)
 })
 
 t.test('terms that are refused, with the field in the message', async (t) => {
   const refused: readonly [Record<string, string>, RegExp][] = [
-    [{ ...PRIVATE, task_name: ' ' }, /^task_name is missing/],
     [{ ...PRIVATE, task_name: 'a'.repeat(129) }, /^task_name may have at most 128/],
     [{ ...PRIVATE, task_name: 'a\nb' }, /^task_name has control/],
-    [{ ...PRIVATE, is_public: '' }, /^is_public is missing/],
     [{ ...PRIVATE, is_public: '2' }, /^is_public must be 1 or 0/],
     [{ ...PRIVATE, miner_id: '' }, /^miner_id is missing/],
-    [{ ...PRIVATE, miner_id: '../x' }, /^miner_id must be the id/],
-    [{ ...PRIVATE, bid_mode: '1' }, /^bid_mode contradicts is_public = 0/],
     [{ ...PUBLIC, bid_mode: '3' }, /^bid_mode must be 0, 1 or 2/],
     [{ ...PUBLIC, Auto_bid: '0' }, /bid_mode and Auto_bid contradict/],
     [{ ...PUBLIC, miner_id: 't01000' }, /^miner_id contradicts is_public = 1/],
     [{ ...PUBLIC, type: 'regular', verified_type: 'verified' }, /type and verified_type contradict/],
-    [{ ...PUBLIC, expire_days: '1', expired_days: '2' }, /expire_days and expired_days contradict/],
     [{ ...PUBLIC, type: 'fast' }, /^type must be regular or verified/],
     [{ ...PUBLIC, tags: 'a,b,c,d,e,f' }, /at most 5 tags/],
     [{ ...PUBLIC, tags: 'fifteen letters' }, /at most 14 characters/],
     [{ ...PUBLIC, expire_days: '0' }, /^expire_days must be a whole number from 1/],
-    [{ ...PUBLIC, expire_days: '1.5' }, /^expire_days must be/],
-    [{ ...PUBLIC, max_price: '-1' }, /^max_price must be a decimal/],
     [{ ...PUBLIC, max_price: '1E-19' }, /^max_price must be/],
     [{ ...PUBLIC, min_price: '0.2', max_price: '0.1' }, /^min_price is above max_price/],
     [{ ...PUBLIC, duration: '100' }, /^duration must be a whole number from 518400/],
-    [{ ...PUBLIC, fast_retrieval: 'yes' }, /^fast_retrieval must be 1 or 0/],
     [{ ...PUBLIC, description: 'a'.repeat(4097) }, /^description may have at most/],
   ]
   for (const [form, message] of refused) {
-    const thrown = (() => {
-      try {
-        return terms(form)
-      } catch (error) {
-        return error
-      }
-    })()
-    t.ok(thrown instanceof HttpError && thrown.status === 400, String(message))
-    t.match((thrown as Error).message, message)
+    t.throws(() => terms(form), { name: 'HttpError', status: 400, message })
   }
 })
 
@@ -144,26 +126,18 @@ t.test('errors name the row and the column', async (t) => {
   t.equal(await refusal(''), 'The CSV is empty: its first row must name the columns.')
   t.equal(await refusal(`${head}\n`), 'The CSV has a header and no rows: each row is one deal.')
   t.match(await refusal(`uuid,md5\n${UUID},${MD5}`), /no column file_source_url/)
-  t.match(await refusal(`file_source_url;md5\n${URL};${MD5}`), /no column file_source_url/)
   t.match(await refusal(`file_source_url,md5,MD5\n${URL},,`), /column md5 twice/)
   t.equal(await of(`,${URL},,,,`, `,${URL},,,`), 'Row 3 has 5 fields, but the header names 6 columns.')
   t.match(await of(`,${URL},,,,`, ',,,,,'), /^Row 3, column file_source_url: /)
   t.match(await of(',ftp://host/file,,,,'), /^Row 2, column file_source_url: an http or https URL/)
-  t.match(await of(`,${URL},abc,,,`), /^Row 2, column md5: /)
-  t.match(await of(`,${URL},,-1,,`), /^Row 2, column start_epoch: a whole number/)
   t.match(await of(`,${URL},,,12,`), /^Row 2, column deal_cid: a CID/)
-  t.match(await of(`,${URL},,,,../t01000`), /^Row 2, column miner_id: /)
-  t.match(await of(`x,${URL},,,,`), /^Row 2, column uuid: a UUID/)
   t.match(await of(`${UUID},${URL},,,,`, `,${URL},,,,`), /^Row 3, column uuid: all rows/)
-  t.match(await of(`,${URL},,,,t01000`, `,${URL},,,,t01001`), /^Row 3, column miner_id: all rows/)
   t.match(await of(`,${URL},,,${DEAL},`, `,${URL},,,${DEAL},`), /^Row 3, column deal_cid: an earlier row/)
   t.match(await refusal(`file_source_url,source_file_name\n${URL},"a\nb"`), /^Row 2, column source_file_name: /)
   t.match(await refusal(`file_source_url,source_file_name\n${URL},"a`), /^Row 2 has a quote without an end/)
-  t.match(await refusal(`file_source_url,source_file_name\n${URL},a"b`), /^Row 2 has a quote in the middle/)
   t.match(await refusal(`file_source_url,source_file_name\n${URL},"a"b`), /^Row 2 has a quote in the middle/)
   t.match(await refusal(`file_source_url\n${'x'.repeat(20_000)}`), /^Row 2 is longer than/)
   t.match(await refusal(Buffer.from(`file_source_url\n${URL}\xff`, 'latin1')), /not valid UTF-8/)
-  t.match(await refusal(`file_source_url,source_file_name\n${URL},a\0b`), /^Row 2, column source_file_name: /)
 })
 
 t.test('as many rows as are allowed, in bounded memory, and not one more', async (t) => {
@@ -205,11 +179,4 @@ t.test('written byte by byte, and read again', async (t) => {
       `${UUID},"say ""hi""",,${DEAL},,${URL},,7,,,0.5\r\n`,
   )
   t.same(await read(text), rows)
-  async function* failing(): AsyncGenerator<TaskRow> {
-    yield rows[0] as TaskRow
-    throw new Error('no more')
-  }
-  await t.rejects(async () => {
-    for await (const _ of writeTaskCsv(failing()));
-  }, /no more/)
 })

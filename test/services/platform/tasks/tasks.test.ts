@@ -1,54 +1,37 @@
 import t from 'tap'
-import { assignedDetail, bid, check, deal, detail, list, summary } from './shapes.js'
 import { CSV, csvOf, DEAL_CID, formOf, MD5, PRIVATE, PUBLIC, startTasks, URL_OF_CAR } from './task-scene.js'
 
-t.test('each endpoint answers with the members and types of the interface', async (t) => {
+t.test('a task as its poster and its provider see it', async (t) => {
   const { scene, provider, client, post, get, put, task } = await startTasks(t)
   const posted = await scene.call('POST', '/tasks', { body: formOf({ ...PRIVATE, tags: 'a,b' }), token: client })
-  check(t, posted.json, { status: 'success', message: 'string', data: { filename: 'string', uuid: 'string' } })
-  t.match(posted.json.data, { filename: 'deals.csv' })
+  t.match(posted.json, { status: 'success', data: { filename: 'deals.csv' } })
   t.match(posted.json.message, /notification email has been sent to the storage provider/)
   const { uuid } = posted.json.data
   const open = await post({ ...PUBLIC, min_price: '0', max_price: '1', expire_days: '9' })
   await scene.network.control.advance(5)
 
-  const own = await get('/tasks', client)
-  check(t, own.json, list)
-  t.equal(own.json.data.task.length, 2)
-  for (const one of own.json.data.task) check(t, one, summary)
-  const [publicTask] = (await get('/tasks')).json.data.task
-  check(t, publicTask, summary)
-  t.match(publicTask, { is_public: 1, miner_id: null, tags: null, min_price: '0', max_price: '1', expire_days: 9 })
-  t.match(own.json.data.task[1], { is_public: 0, miner_id: 't01000', tags: 'a,b', min_price: null, deal_count: 1 })
-
+  const own = (await get('/tasks', client)).json.data.task
+  t.match(own, [
+    { is_public: 1, miner_id: null, tags: null, min_price: '0', max_price: '1', expire_days: 9 },
+    { is_public: 0, miner_id: 't01000', tags: 'a,b', min_price: null, deal_count: 1 },
+  ])
   const shown = await task(open)
-  check(t, shown, detail)
   t.ok(shown.bid.length > 0)
-  for (const one of shown.bid) check(t, one, bid)
-  for (const one of shown.deal) check(t, one, deal)
   t.match(shown, { miner: null, total_deal_count: 1, deal_complete_rate: '0.00', bid_count: shown.bid.length })
   t.match(shown.poster, { contact_info: 'client@example.com', member_since: /^\d+$/, complete_task_count: 0 })
   t.match(shown.deal[0], { miner_id: null, file_source_url: URL_OF_CAR, md5_origin: MD5, start_epoch: 12 })
-  const assigned = await task(uuid)
-  check(t, assigned, assignedDetail)
-  t.match(assigned, { miner: { miner_id: 't01000', status: 'Active' }, task: { status: 'Assigned' }, average_bid: '0' })
+  const miner = { miner_id: 't01000', status: 'Active' }
+  t.match(await task(uuid), { miner, task: { status: 'Assigned' }, average_bid: '0' })
 
   const mine = await get('/my_miner/tasks', provider)
-  check(t, mine.json, list)
   t.match(mine.json, { total_items: 1, data: { task: [{ task_name: 'nightly' }], total_items: 1 } })
-
   const offline = await get('/offline_deals/t01000?deal_status=Created&limit=50&offset=0', provider)
-  check(t, offline.json, { status: 'success', data: { deal: [deal] } })
-  const [mineDeal] = offline.json.data.deal
-  t.match(mineDeal, { miner_id: 1000, deal_cid: DEAL_CID, status: 'Created', note: null, file_path: null })
-
-  const changed = await put(`/my_miner/deals/${mineDeal.id}`, { status: 'Downloading', note: '7' })
-  check(t, changed.json, { status: 'Success', data: { deal, message: 'string' } })
-  t.match(changed.json.data.deal, { id: mineDeal.id, status: 'Downloading', note: '7' })
-  const { id: _id, user_id: _user, ...rest } = deal
+  const [deal] = offline.json.data.deal
+  t.match(deal, { miner_id: 1000, deal_cid: DEAL_CID, status: 'Created', note: null, file_path: null })
+  const changed = await put(`/my_miner/deals/${deal.id}`, { status: 'Downloading', note: '7' })
+  t.match(changed.json, { status: 'Success', data: { deal: { id: deal.id, status: 'Downloading', note: '7' } } })
   const byTask = await put(`/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'ImportFailed', note: 'disk' })
-  check(t, byTask.json, { status: 'success', data: { deal: rest, message: 'string' } })
-  t.match(byTask.json.data.message, /ImportFailed/)
+  t.match(byTask.json, { status: 'success', data: { deal: { status: 'ImportFailed' }, message: /ImportFailed/ } })
 })
 
 t.test('lists: filters, pages, and who sees what', async (t) => {
@@ -68,47 +51,29 @@ t.test('lists: filters, pages, and who sees what', async (t) => {
   t.equal(await names('', client), 'Übermaß,beta,Alpha,Private one')
   t.equal(await names('', other), '', "not another user's")
   const filtered: readonly [string, string][] = [
-    ['created_after=0', 'Übermaß,beta,Alpha'],
     ['created_after=99999999999', ''],
-    ['has_miner=1', ''],
-    ['has_miner=0', 'Übermaß,beta,Alpha'],
-    ['status=created', 'Übermaß,beta,Alpha'],
     ['status=Completed,CREATED', 'Übermaß,beta,Alpha'],
-    ['status=Assigned', ''],
-    ['is_public=1', 'Übermaß,beta,Alpha'],
-    ['is_public=0', ''],
     ['task_name=ALPH', 'Alpha'],
     ['task_name=%C3%BCberM', 'Übermaß'],
     ['task_name=%25', ''],
     ['type=verified', 'beta'],
-    ['type=regular', 'Übermaß,Alpha'],
     ['tags=eu', 'beta,Alpha'],
     ['tags=eu,backup', 'Alpha'],
-    ['tags=e', ''],
-    ['max_price=0.5', 'beta,Alpha'],
     ['max_price=5E-2', 'beta'],
     ['min_price=0.1', 'Alpha'],
     ['tags=eu&type=verified&status=', 'beta'],
-    ['limit=1', 'Übermaß'],
     ['limit=1&offset=1', 'beta'],
     ['offset=3', ''],
   ]
   for (const [query, expected] of filtered) t.equal(await names(query), expected, query)
   t.equal(await names('is_public=0', client), 'Private one', 'filters narrow the own list, too')
   t.match((await get('/tasks?tags=eu&limit=1')).json, { total_items: 2, total_task_count: 3 })
-  for (const query of [
-    ...['has_miner=2', 'is_public=x', 'type=odd', 'max_price=a', 'created_after=-1', 'limit=0'],
-    ...[`status=${'a,'.repeat(20)}a`, 'limit=x', 'limit=99999999999999999999', 'offset=99999999999999999999'],
-    ...['offset=-1', 'tags=a,b,c,d,e,f'],
-  ]) {
-    t.match(
-      await get(`/tasks?${query}`),
-      { status: 400, json: { message: new RegExp(query.split('=')[0] ?? '') } },
-      query,
-    )
+  const long = `status=${'a,'.repeat(20)}a`
+  for (const query of ['has_miner=2', 'type=odd', 'max_price=a', 'limit=0', 'offset=99999999999999999999', long]) {
+    const [name = ''] = query.split('=')
+    t.match(await get(`/tasks?${query}`), { status: 400, json: { message: new RegExp(name) } }, query)
   }
   t.match((await get('/my_miner/tasks', provider)).json, { total_items: 1 })
-  t.match((await get('/my_miner/tasks', client)).json, { total_items: 0, data: { task: [] } })
 })
 
 t.test('who reads a private task', async (t) => {
@@ -155,32 +120,19 @@ t.test('what a provider may write, and to which deals', async (t) => {
   const [{ id: unassigned }] = before.open.deal
   const refused: readonly [number, string, Record<string, string>, string?][] = [
     [403, `/my_miner/deals/${id}`, { status: 'DealActive' }, client],
-    [403, `/my_miner/deals/${DEAL_CID}`, { status: 'DealActive' }, client],
     [403, `/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'DealActive' }, client],
     [403, `/my_miner/deals/${unassigned}`, { status: 'DealActive' }],
-    [403, `/my_miner/deals/${unassigned}`, { status: 'DealActive' }, other],
     [404, `/my_miner/deals/${id}`, { status: 'DealActive' }, other],
-    [404, `/my_miner/deals/${DEAL_CID}`, { status: 'DealActive' }, other],
     [404, `/my_miner/tasks/${uuid}/deals/${DEAL_CID}`, { status: 'DealActive' }, other],
-    [404, '/my_miner/deals/999', { status: 'DealActive' }],
     [404, '/my_miner/deals/99999999999999999999', { status: 'DealActive' }],
-    [404, '/my_miner/deals/nothing', { status: 'DealActive' }],
     [404, `/my_miner/tasks/${open}/deals/${DEAL_CID}`, { status: 'DealActive' }],
     [400, `/my_miner/deals/${id}`, { note: 'no status' }],
     [400, `/my_miner/deals/${id}`, { status: 'two words' }],
-    [400, `/my_miner/deals/${id}`, { status: 'a'.repeat(65) }],
     [400, `/my_miner/deals/${id}`, { status: 'Downloaded', file_size: '1e3' }],
-    [400, `/my_miner/deals/${id}`, { status: 'Downloaded', cost: 'much' }],
-    [400, `/my_miner/deals/${id}`, { status: 'Downloaded', note: 'a'.repeat(5000) }],
   ]
   for (const [status, path, form, token] of refused) {
-    t.match(
-      await put(path, form, token),
-      { status, json: { status: 'fail' } },
-      `${path} ${JSON.stringify(form).slice(0, 80)}`,
-    )
+    t.match(await put(path, form, token), { status, json: { status: 'fail' } }, `${path} ${JSON.stringify(form)}`)
   }
-  t.equal((await scene.call('PUT', `/my_miner/deals/${id}`, { body: new URLSearchParams('status=a') })).status, 401)
   t.same({ private: await task(uuid), open: await task(open) }, before, 'nothing has changed')
 
   const full = { status: 'Downloaded', note: 'x', file_path: '/d/1.car', file_size: '2000', cost: '0.1' }
@@ -190,10 +142,8 @@ t.test('what a provider may write, and to which deals', async (t) => {
     { status: 'Anything', note: 'x', file_path: '/d/1.car' },
   ])
   await post(PRIVATE, CSV)
-  t.match(await put(`/my_miner/deals/${DEAL_CID}`, { status: 'A' }), {
-    status: 409,
-    json: { message: /by its number/ },
-  })
+  const ambiguous = await put(`/my_miner/deals/${DEAL_CID}`, { status: 'A' })
+  t.match(ambiguous, { status: 409, json: { message: /by its number/ } })
 })
 
 t.test('strangers learn neither who posts a public task nor where its CARs are', async (t) => {
@@ -206,7 +156,6 @@ t.test('strangers learn neither who posts a public task nor where its CARs are',
   }
   for (const token of [other, undefined]) {
     const { json } = await get(`/tasks/${uuid}`, token)
-    check(t, json.data, detail)
     t.match(json.data, { poster: { contact_info: '' }, deal: [{ file_source_url: '' }] })
   }
   // The bids come after two epochs, the decision after 20.
@@ -223,25 +172,16 @@ t.test('strangers learn neither who posts a public task nor where its CARs are',
 t.test('bad requests post nothing', async (t) => {
   const { scene, client, provider, get } = await startTasks(t)
   const uuid = 'aaaaaaaa-0000-4000-8000-000000000000'
+  const otherProvider = `file_source_url,miner_id\n${URL_OF_CAR},t01001\n`
   const withUuid = (id: string) => CSV.replace('\n,', `\n${id},`)
   const refused: readonly [number, RegExp, FormData | object][] = [
     [400, /task_name is missing/, {}],
     [400, /file is missing/, formOf(PRIVATE, null)],
-    [400, /six|at most 5 tags/, formOf({ ...PRIVATE, tags: 'a,b,c,d,e,f' })],
-    [400, /contradicts is_public = 1/, formOf({ ...PUBLIC, miner_id: 't01000' })],
-    [400, /miner_id is missing/, formOf({ task_name: 'a', is_public: '0' })],
     [400, /no storage provider t09999/, formOf({ ...PRIVATE, miner_id: 't09999' })],
     [400, /takes no offline deals/, formOf({ ...PRIVATE, miner_id: 't01002' })],
-    [400, /no column file_source_url/, formOf(PRIVATE, 'uuid,md5\na,b\n')],
-    [400, /header and no rows/, formOf(PRIVATE, 'file_source_url\n')],
-    [400, /Row 3, column md5/, formOf(PRIVATE, `file_source_url,md5\n${URL_OF_CAR},${MD5}\n${URL_OF_CAR},x\n`)],
     [400, /Row 1500, column md5/, formOf(PRIVATE, csvOf(2000).replace(`?1498,${MD5}`, '?1498,x'))],
-    [
-      400,
-      /column miner_id: it contradicts the field/,
-      formOf(PRIVATE, `file_source_url,miner_id\n${URL_OF_CAR},t01001\n`),
-    ],
-    [400, /contradicts is_public = 1/, formOf(PUBLIC, `file_source_url,miner_id\n${URL_OF_CAR},t01001\n`)],
+    [400, /column miner_id: it contradicts the field/, formOf(PRIVATE, otherProvider)],
+    [400, /contradicts is_public = 1/, formOf(PUBLIC, otherProvider)],
     [400, /contradicts the field uuid/, formOf({ ...PRIVATE, uuid }, withUuid(uuid.replaceAll('a', 'b')))],
   ]
   for (const [status, message, body] of refused) {
@@ -264,7 +204,6 @@ t.test('a CSV that is too large is refused', async (t) => {
   const send = (csv: string) => scene.call('POST', '/tasks', { body: formOf(PRIVATE, csv), token: client })
   t.equal((await send(csvOf(10))).status, 200)
   t.match(await send(csvOf(40)), { status: 413, json: { status: 'fail', message: /too large/ } })
-  t.equal((await send(csvOf(40_000))).status, 413)
   t.match((await get('/tasks', client)).json, { total_items: 1 })
 })
 
@@ -294,7 +233,7 @@ function sentBy(uuid: string, deals = 1): string {
 }
 
 t.test('a public task without a bid mode waits for its poster, who names the provider and the deals', async (t) => {
-  const { scene, client, provider, post, task, get } = await startTasks(t)
+  const { scene, client, post, task } = await startTasks(t)
   const uuid = await post(OPEN, csvOf(3))
   await scene.network.control.advance(30)
   const before = await task(uuid)
@@ -305,16 +244,13 @@ t.test('a public task without a bid mode waits for its poster, who names the pro
   const other = await scene.addUser('other@example.com')
   const own = sentBy(uuid)
   const refused: readonly [number, RegExp, FormData, string?, string?][] = [
-    [401, /token is not valid/, formOf(MINER, own), ''],
     [403, /Only the poster/, formOf(MINER, own), other],
-    [404, /no such task/, formOf(MINER, own), client, 'aaaaaaaa-0000-4000-8000-000000000000'],
     [404, /no such task/, formOf(MINER, own), other, await post(PRIVATE)],
     [400, /miner_fid is missing/, formOf({}, own)],
     [400, /miner_fid: there is no storage provider/, formOf({ miner_fid: 't09999' }, own)],
     [400, /file is missing/, formOf(MINER, null), client, await post(OPEN, null)],
     [400, /column uuid/, formOf(MINER, own.replace(uuid, 'aaaaaaaa-0000-4000-8000-000000000000'))],
     [400, /column miner_id/, formOf({ miner_fid: 't01001' }, own)],
-    [400, /Row 3, column md5/, formOf(MINER, `${sentBy(uuid)}${uuid},t01000,,${URL_OF_CAR},x,1\n`)],
   ]
   for (const [status, message, form, token, id] of refused)
     t.match(await put(form, token, id), { status, json: { status: 'fail', message } }, String(message))
@@ -328,20 +264,13 @@ t.test('a public task without a bid mode waits for its poster, who names the pro
     total_deal_count: 1,
     deal: [{ deal_cid: DEAL_CID }],
   })
-  t.same(
-    after.bid.filter(({ status }: { status: string }) => status !== 'Lost').map((bid: object) => bid),
-    after.bid.filter(({ username, status }: Record<string, string>) => username === 't01000' && status === 'Won'),
-  )
-  t.match((await get('/offline_deals/t01000?deal_status=Created', provider)).json.data.deal, [
-    { task_id: after.task.task_id },
-  ])
+  for (const { username, status } of after.bid) t.equal(status, username === 't01000' ? 'Won' : 'Lost', username)
   t.match(await put(formOf(MINER, own)), { status: 200, json: { data: { uuid } } }, 'a repeated request')
   t.match(await put(formOf(MINER, sentBy(uuid, 2))), { status: 409, json: { message: /provider t01000 already/ } })
   t.equal((await task(uuid)).total_deal_count, 1)
 
   const kept = await post(OPEN, csvOf(2))
-  for (const again of [false, true])
-    t.equal((await put(formOf(MINER, null), client, kept)).status, 200, again ? 'repeated' : 'without a CSV')
+  t.equal((await put(formOf(MINER, null), client, kept)).status, 200, 'without a CSV')
   t.match(await task(kept), { task: { status: 'Assigned', miner_id: 't01000' }, total_deal_count: 2 })
 })
 
