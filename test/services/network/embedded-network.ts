@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { silentLog } from '../../../src/services/log.js'
 import type { ProviderTerms } from '../../../src/services/network/embedded/catalogue.js'
@@ -108,11 +109,8 @@ export function packedFile({ packed }: Asked, path = 'file'): PackedFile {
   return file
 }
 
-export async function bytesOf(network: Network, dealCid: string, file: PackedFile): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of network.retrieve(dealCid, file)) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
+export const bytesOf = (network: Network, dealCid: string, file: PackedFile): Promise<Buffer> =>
+  buffer(network.retrieve(dealCid, file))
 
 /** Names of the CARs that a provider has. */
 export function cars(folder: string, minerId = provider.minerId): string[] {

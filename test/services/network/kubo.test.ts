@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { HOUR_MS } from '../../../src/common/time.js'
@@ -9,7 +10,7 @@ import { silentLog } from '../../../src/services/log.js'
 import { kuboSchema, openKuboNetwork } from '../../../src/services/network/kubo/kubo-network.js'
 import type { KuboNode } from '../../../src/services/network/kubo/kubo-node.js'
 import { Pins } from '../../../src/services/network/kubo/pins.js'
-import type { DealFile, DealProgress, DealRequest, Network, PackedFile } from '../../../src/services/network/network.js'
+import type { DealProgress, DealRequest, Network } from '../../../src/services/network/network.js'
 import { createCommit, pack } from '../../../src/services/network/pack/index.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { MiB } from '../../support/content/content.js'
@@ -19,7 +20,8 @@ import { afterEachStep, CrashImages } from '../crash-images.js'
 import { databaseOf, onPostgres } from '../engine.js'
 import { start, startGateway } from '../gateway/client.js'
 import { DealClient } from '../gateway/deal-client.js'
-import { fail, PEER_ID, type Script, ScriptedKubo, stream, wholeOf } from './scripted-kubo.js'
+import { type Asked, ask, packedFile } from './embedded-network.js'
+import { fail, PEER_ID, type Script, ScriptedKubo, stream } from './scripted-kubo.js'
 import { keptProposal } from './verify-proposal.js'
 
 const commit = createCommit()
@@ -29,42 +31,13 @@ const terms = { minerId: PEER_ID, price: '0', duration: 518_400, verifiedDeal: f
 const few = { 'a.txt': Buffer.from('a'), large: randomBytes(MiB + 5), nothing: Buffer.alloc(0) }
 const folder = { 'a.txt': Buffer.from('a'), large: randomBytes(3 * MiB + 5), nothing: Buffer.alloc(0) }
 
-interface Asked {
-  readonly request: DealRequest
-  readonly packed: PackedFile[]
-  readonly progress: DealProgress[]
-}
-
-function ask(more: Partial<DealRequest> = {}, content: Record<string, Buffer> = few): Asked {
-  const packed: PackedFile[] = []
-  const progress: DealProgress[] = []
-  const files = Object.entries(content).map(
-    ([name, bytes]): DealFile => ({
-      path: [name],
-      size: bytes.length,
-      content: async function* () {
-        yield bytes
-      },
-    }),
-  )
-  const request: DealRequest = {
-    reference: randomUUID(),
-    terms,
-    files: async function* () {
-      yield* files
-    },
-    bytesTotal: files.reduce((sum, { size }) => sum + size, 0),
-    onFile: (file) => void packed.push(file),
-    onProgress: (now) => void progress.push(now),
-    ...more,
-  }
-  return { request, packed, progress }
-}
+const wanted = (more: Partial<DealRequest> = {}, files: Readonly<Record<string, Buffer>> = few): Asked =>
+  ask(randomUUID(), files, { terms, ...more })
 
 /** The root of a folder of these files. */
 async function rootOf(t: Test, content: Record<string, Buffer>): Promise<string> {
   const target = join(temporaryFolder(t), 'deal.car')
-  return (await pack(ask({}, content).request.files(), { target, onFile: () => {} })).dataCid
+  return (await pack(wanted({}, content).files(), { target, onFile: () => {} })).dataCid
 }
 
 interface Opening {
@@ -88,12 +61,6 @@ async function open(
   return Object.assign(network, { folder })
 }
 
-async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of bytes) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
 const unavailable = { name: 'NetworkError', code: 'Unavailable' }
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
@@ -104,7 +71,8 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
   const [provider] = await network.providers()
   t.match(provider, { minerId: PEER_ID, price: '0', status: 'Active', maxPieceSize: 2 ** 33, contactInfo: /^\/ip4/ })
 
-  const { request, packed, progress } = ask({}, folder)
+  const progress: DealProgress[] = []
+  const request = wanted({ onProgress: (now) => void progress.push(now) }, folder)
   const deal = await network.deal(request)
   t.match(deal, {
     reference: request.reference,
@@ -121,11 +89,11 @@ t.test('a deal is made, found, followed and brought back', async (t) => {
 
   t.same(await network.find(request.reference), deal)
   t.match(await network.status(deal.dealCid), { ...deal, state: 'StorageDealActive', message: '' })
-  for (const file of packed) {
+  for (const file of request.packed.values()) {
     const content = folder[file.path[0] as keyof typeof folder]
-    t.ok((await collect(network.retrieve(deal.dealCid, file))).equals(content), file.path.join('/'))
+    t.ok((await buffer(network.retrieve(deal.dealCid, file))).equals(content), file.path.join('/'))
   }
-  t.same(await network.deal(ask({ reference: request.reference }).request), deal, 'the same again makes nothing new')
+  t.same(await network.deal(wanted({ reference: request.reference })), deal, 'the same again makes nothing new')
   t.equal(kubo.calls.filter((command) => command === 'dag/import').length, 1)
   t.same(readdirSync(join(network.folder, 'staging')), [])
 
@@ -158,9 +126,9 @@ t.test('what the node may not be asked for', async (t) => {
     [{ bytesTotal: 2 ** 33 + 1 }, 'TermsRefused', /has room for pieces of 8589934592 bytes/],
   ]
   for (const [more, code, message] of cases)
-    await t.rejects(network.deal(ask(more).request), { name: 'NetworkError', code, message })
+    await t.rejects(network.deal(wanted(more)), { name: 'NetworkError', code, message })
   kubo.space = { RepoSize: 0, StorageMax: MiB }
-  const declared = ask({ bytesTotal: 1 }).request
+  const declared = wanted({ bytesTotal: 1 })
   await t.rejects(network.deal(declared), { code: 'TermsRefused' }, 'the piece counts, not what is declared')
   t.notOk(kubo.calls.includes('dag/import'))
   t.same(readdirSync(join(network.folder, 'staging')), [])
@@ -179,7 +147,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
   const answered =
     (body: string | Buffer): Script =>
     async ({ request }, response) => {
-      await wholeOf(request)
+      await buffer(request)
       response.end(body)
     }
   const cases: [string, Script, RegExp][] = [
@@ -192,7 +160,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
     [
       'an error after the headers, as a trailer',
       async ({ request }, response) => {
-        await wholeOf(request)
+        await buffer(request)
         response.writeHead(200, { trailer: 'X-Stream-Error' })
         response.write(line(root))
         response.addTrailers({ 'X-Stream-Error': 'the repository is locked' })
@@ -209,7 +177,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
     [
       'an answer that hangs after the pin',
       async ({ request }, response) => {
-        await wholeOf(request)
+        await buffer(request)
         kubo.pinned.add(root)
         response.write(' ')
         response.socket?.destroy()
@@ -219,7 +187,7 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
   ]
   for (const [what, script, message] of cases) {
     kubo.scripts.set('dag/import', script)
-    const { request } = ask()
+    const request = wanted()
     const asked = what.endsWith('nothing said') ? hasty : network
     await t.rejects(asked.deal(request), { ...unavailable, message }, what)
     t.equal(await asked.find(request.reference), undefined)
@@ -231,19 +199,18 @@ t.test('an import that comes to nothing leaves nothing', async (t) => {
     ending.abort(new Error('given up'))
     await proceed()
   })
-  await t.rejects(network.deal(ask({ signal: ending.signal }).request), { message: 'given up' })
+  await t.rejects(network.deal(wanted({ signal: ending.signal })), { message: 'given up' })
   t.same([...kubo.pinned], [])
   kubo.scripts.clear()
-  t.ok(await network.deal(ask().request), 'the next one succeeds')
+  t.ok(await network.deal(wanted()), 'the next one succeeds')
 })
 
 t.test('bytes that are not those of the deal', async (t) => {
   const kubo = await ScriptedKubo.start(t)
   const network = await open(t, kubo)
-  const { request, packed } = ask({}, folder)
+  const request = wanted({}, folder)
   const { dealCid } = await network.deal(request)
-  const [small, large] = packed
-  if (small === undefined || large === undefined) assert.fail()
+  const [small, large] = [packedFile(request, 'a.txt'), packedFile(request, 'large')]
   const damaged = Buffer.from(folder.large)
   damaged[MiB + 7] = (damaged[MiB + 7] ?? 0) ^ 1
   type Case = [string, Script, { code: string; message?: RegExp | string }]
@@ -293,20 +260,20 @@ t.test('bytes that are not those of the deal', async (t) => {
   }
   for (const one of cases) await fails(network, one)
   kubo.scripts.set('cat', (_, response) => stream(response, [Buffer.from('b')]))
-  await t.rejects(collect(network.retrieve(dealCid, small)), notRetrievable, 'a file of one block')
+  await t.rejects(buffer(network.retrieve(dealCid, small)), notRetrievable, 'a file of one block')
   kubo.scripts.clear()
   const node = kubo.blocks.get(large.cid) ?? assert.fail()
   kubo.blocks.set(large.cid, Buffer.concat([node, Buffer.from('x')]))
-  await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /other bytes/ }, 'a node')
+  await t.rejects(buffer(network.retrieve(dealCid, large)), { ...notRetrievable, message: /other bytes/ }, 'a node')
   kubo.blocks.set(large.cid, randomBytes(3 * MiB))
-  await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /more than/ }, 'a huge one')
+  await t.rejects(buffer(network.retrieve(dealCid, large)), { ...notRetrievable, message: /more than/ }, 'a huge one')
   kubo.blocks.delete(large.cid)
-  await t.rejects(collect(network.retrieve(dealCid, large)), { ...notRetrievable, message: /not found/ }, 'none')
+  await t.rejects(buffer(network.retrieve(dealCid, large)), { ...notRetrievable, message: /not found/ }, 'none')
   kubo.blocks.set(large.cid, node)
-  await t.rejects(collect(network.retrieve(dealCid, { ...large, size: 5 })), notRetrievable, 'another size')
+  await t.rejects(buffer(network.retrieve(dealCid, { ...large, size: 5 })), notRetrievable, 'another size')
   const given = AbortSignal.abort(new Error('given up'))
-  await t.rejects(collect(network.retrieve(dealCid, large, given)), { message: 'given up' })
-  t.ok((await collect(network.retrieve(dealCid, large))).equals(folder.large), 'all is well in the end')
+  await t.rejects(buffer(network.retrieve(dealCid, large, given)), { message: 'given up' })
+  t.ok((await buffer(network.retrieve(dealCid, large))).equals(folder.large), 'all is well in the end')
   await network.stop()
   // The others may take their time.
   const hasty = await open(t, kubo, { folder: network.folder, timeoutMs: 2000 })
@@ -321,14 +288,14 @@ t.test('a node that is down, locked or none at all', async (t) => {
   await kubo.close()
   const network = await open(t, kubo, { url })
   await t.rejects(network.providers(), { ...unavailable, message: /ECONNREFUSED/ }, 'it is not known')
-  await t.rejects(network.deal(ask().request), { code: 'ProviderOffline', message: /Try again/ })
+  await t.rejects(network.deal(wanted()), { code: 'ProviderOffline', message: /Try again/ })
   await kubo.listen(port)
-  const { request, packed } = ask()
+  const request = wanted()
   const { dealCid } = await network.deal(request)
   await kubo.close()
   t.match(await network.providers(), [{ minerId: PEER_ID, status: 'Offline' }], 'known from before')
   t.match(await network.status(dealCid), { state: 'StorageDealActive', message: /cannot be reached/ })
-  await t.rejects(collect(network.retrieve(dealCid, packed[0] ?? assert.fail())), unavailable)
+  await t.rejects(buffer(network.retrieve(dealCid, packedFile(request, 'a.txt'))), unavailable)
   await kubo.listen(port)
   const answers: [string, Script, RegExp][] = [
     ['credentials', (_, response) => void response.writeHead(401).end(), /401: it requires other credentials/],
@@ -339,7 +306,7 @@ t.test('a node that is down, locked or none at all', async (t) => {
   ]
   for (const [what, script, message] of answers) {
     kubo.scripts.set('id', script)
-    await t.rejects(network.deal(ask().request), { code: 'ProviderOffline', message }, what)
+    await t.rejects(network.deal(wanted()), { code: 'ProviderOffline', message }, what)
   }
   kubo.scripts.set('id', ({ request }, response, proceed) =>
     request.headers.authorization === `Basic ${Buffer.from('me:p@ss').toString('base64')}`
@@ -351,70 +318,65 @@ t.test('a node that is down, locked or none at all', async (t) => {
   t.match(await login.providers(), [{ status: 'Active' }], 'with name and password')
 })
 
-t.test(
-  'a crash after any step leaves each deal made once, and no pin that is not needed',
-  { skip: onPostgres },
-  async (t) => {
-    const kubo = await ScriptedKubo.start(t)
-    const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
-    const foreignRoot = await rootOf(t, foreign)
-    kubo.pinned.add(foreignRoot)
-    const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [few, 1000] } as const
-    const order = (network: Network, reference: keyof typeof orders) => {
-      const [content, duration] = orders[reference]
-      return network.deal(ask({ reference, terms: { ...terms, duration } }, content).request)
+const skip = onPostgres
+
+t.test('a crash after any step leaves each deal made once, and no pin that is not needed', { skip }, async (t) => {
+  const kubo = await ScriptedKubo.start(t)
+  const [shared, foreign] = [{ file: randomBytes(10) }, { file: randomBytes(11) }]
+  const foreignRoot = await rootOf(t, foreign)
+  kubo.pinned.add(foreignRoot)
+  const orders = { a: [shared, 10], b: [shared, 1000], c: [foreign, 10], d: [few, 1000] } as const
+  const order = (network: Network, reference: keyof typeof orders) => {
+    const [content, duration] = orders[reference]
+    return network.deal(wanted({ reference, terms: { ...terms, duration } }, content))
+  }
+  const home = temporaryFolder(t)
+  const crashes = new CrashImages(home, temporaryFolder(t))
+  const known = new Map<keyof typeof orders, string | undefined>()
+  let now = Date.now()
+  const record = () => ({ now, known: new Map(known), pinned: new Set(kubo.pinned), blocks: new Map(kubo.blocks) })
+  const images: (ReturnType<typeof record> & { readonly home: string })[] = []
+  const look = (): void => {
+    // What the node has changes as well.
+    images.push({ home: crashes.take() ?? images.at(-1)?.home ?? assert.fail(), ...record() })
+  }
+  kubo.scripts.set('dag/import', async (_, __, proceed) => {
+    await proceed()
+    look()
+  })
+  await afterEachStep(look, async () => {
+    const first = await open(t, kubo, { folder: home, now: () => now })
+    for (const reference of ['a', 'b', 'c', 'd'] as const) {
+      known.set(reference, undefined)
+      known.set(reference, (await order(first, reference)).dealCid)
     }
+    await first.stop()
+    now += 20 * 30_000
+    const second = await open(t, kubo, { folder: home, now: () => now })
+    await second.stop()
+  })
+  for (const { home: left, now, known, pinned, blocks } of images) {
     const home = temporaryFolder(t)
-    const crashes = new CrashImages(home, temporaryFolder(t))
-    const known = new Map<keyof typeof orders, string | undefined>()
-    let now = Date.now()
-    const record = () => ({ now, known: new Map(known), pinned: new Set(kubo.pinned), blocks: new Map(kubo.blocks) })
-    const images: (ReturnType<typeof record> & { readonly home: string })[] = []
-    const look = (): void => {
-      // What the node has changes as well.
-      images.push({ home: crashes.take() ?? images.at(-1)?.home ?? assert.fail(), ...record() })
+    cpSync(left, home, { recursive: true })
+    const node = await ScriptedKubo.start(t)
+    for (const root of pinned) node.pinned.add(root)
+    for (const [cid, block] of blocks) node.blocks.set(cid, block)
+    const network = await open(t, node, { folder: home, now: () => now })
+    const needed = new Set([foreignRoot])
+    for (const [reference, dealCid] of known) {
+      const found = await network.find(reference)
+      if (dealCid !== undefined) t.equal(found?.dealCid, dealCid)
+      const deal = await order(network, reference)
+      if (found !== undefined) t.same(deal, found)
+      if ((await network.status(deal.dealCid)).state === 'StorageDealActive') needed.add(deal.dataCid)
     }
-    kubo.scripts.set('dag/import', async (_, __, proceed) => {
-      await proceed()
-      look()
-    })
-    await afterEachStep(look, async () => {
-      const first = await open(t, kubo, { folder: home, now: () => now })
-      for (const reference of ['a', 'b', 'c', 'd'] as const) {
-        known.set(reference, undefined)
-        known.set(reference, (await order(first, reference)).dealCid)
-      }
-      await first.stop()
-      now += 20 * 30_000
-      const second = await open(t, kubo, { folder: home, now: () => now })
-      await second.stop()
-    })
-    for (const { home: left, now, known, pinned, blocks } of images) {
-      const home = temporaryFolder(t)
-      cpSync(left, home, { recursive: true })
-      const node = await ScriptedKubo.start(t)
-      for (const root of pinned) node.pinned.add(root)
-      for (const [cid, block] of blocks) node.blocks.set(cid, block)
-      const network = await open(t, node, { folder: home, now: () => now })
-      const needed = new Set([foreignRoot])
-      for (const [reference, dealCid] of known) {
-        const found = await network.find(reference)
-        if (dealCid !== undefined) t.equal(found?.dealCid, dealCid)
-        const deal = await order(network, reference)
-        if (found !== undefined) t.same(deal, found)
-        if ((await network.status(deal.dealCid)).state === 'StorageDealActive') needed.add(deal.dataCid)
-      }
-      await until(
-        'exactly what deals need is pinned',
-        () => [...node.pinned].sort().join() === [...needed].sort().join(),
-      )
-      t.same(readdirSync(join(home, 'staging')), [])
-      await network.stop()
-      t.same([...node.pinned].sort(), [...needed].sort())
-      await node.close()
-    }
-  },
-)
+    await until('exactly what deals need is pinned', () => [...node.pinned].sort().join() === [...needed].sort().join())
+    t.same(readdirSync(join(home, 'staging')), [])
+    await network.stop()
+    t.same([...node.pinned].sort(), [...needed].sort())
+    await node.close()
+  }
+})
 
 t.test('a pin that another process makes is left alone', async (t) => {
   const folder = temporaryFolder(t)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { appendFileSync, existsSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CarReader } from '@ipld/car'
 import * as dagPb from '@ipld/dag-pb'
@@ -46,12 +47,6 @@ async function packAll(
   return { car, packed }
 }
 
-async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of bytes) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
 const newCar = (t: Test): string => join(t.testdir(), 'deal.car')
 const notRetrievable = { name: 'NetworkError', code: 'NotRetrievable' }
 
@@ -84,7 +79,7 @@ t.test('files have the CIDs of their bytes, and come back out of the CAR', async
     t.equal(car.dataCid, cid, `${size} bytes`)
     t.same(packed, [{ path: [], size, cid }])
     t.equal(car.size, statSync(car.file).size)
-    t.ok((await collect(readFromCar(car.file, cid))).equals(content))
+    t.ok((await buffer(readFromCar(car.file, cid))).equals(content))
   }
 })
 
@@ -134,7 +129,7 @@ t.test('folders keep their nesting, and large ones are sharded', async (t) => {
     const { car, packed } = await packAll(newCar(t), filesOf(folder))
     t.equal(car.dataCid, cid, what)
     for (const { path, size, cid } of packed.filter((_, at) => at % 100 < 5))
-      assert.equal((await collect(readFromCar(car.file, cid))).length, size, path.join('/'))
+      assert.equal((await buffer(readFromCar(car.file, cid))).length, size, path.join('/'))
     for await (const { cid, bytes } of (await CarReader.fromBytes(readFileSync(car.file))).blocks()) {
       if (cid.code === dagPb.code) assert.ok(bytes.length <= 256 * 1024, `no node is larger: ${bytes.length}`)
     }
@@ -176,7 +171,7 @@ t.test('a CAR has the root first, then all depth first, each block once', async 
     t.notOk(existsSync(`${car.file}.blocks`), 'nothing else is left')
   }
   const { car, packed } = await packAll(newCar(t), filesOf(mimic))
-  t.equal((await collect(readFromCar(car.file, packed[1]?.cid ?? ''))).toString(), 'g', 'beneath the node, too')
+  t.equal((await buffer(readFromCar(car.file, packed[1]?.cid ?? ''))).toString(), 'g', 'beneath the node, too')
 })
 
 t.test('what packing refuses leaves no file', async (t) => {
@@ -305,11 +300,11 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
 
   for (const length of [0, 30, MiB, whole.length - 1]) {
     writeFileSync(car.file, whole.subarray(0, length))
-    await t.rejects(collect(read(car.file, car.dataCid)), notRetrievable, `cut to ${length} bytes`)
+    await t.rejects(buffer(read(car.file, car.dataCid)), notRetrievable, `cut to ${length} bytes`)
   }
   writeFileSync(car.file, whole)
   appendFileSync(car.file, Buffer.from([0x80]))
-  await t.rejects(collect(read(car.file, car.dataCid)), notRetrievable, 'with half a section behind')
+  await t.rejects(buffer(read(car.file, car.dataCid)), notRetrievable, 'with half a section behind')
 
   writeFileSync(car.file, whole)
   const running = read(car.file, car.dataCid)[Symbol.asyncIterator]()
@@ -322,9 +317,9 @@ t.test('damage in a CAR is found before any byte of it is given', async (t) => {
     notRetrievable,
     'cut while it is read',
   )
-  await t.rejects(collect(read(`${car.file}.gone`, car.dataCid)), notRetrievable, 'gone')
+  await t.rejects(buffer(read(`${car.file}.gone`, car.dataCid)), notRetrievable, 'gone')
   writeFileSync(car.file, whole)
-  t.ok((await collect(read(car.file, car.dataCid))).equals(content), 'and read again when it is back')
+  t.ok((await buffer(read(car.file, car.dataCid))).equals(content), 'and read again when it is back')
 })
 
 t.test('what a CAR cannot give', async (t) => {
@@ -334,7 +329,7 @@ t.test('what a CAR cannot give', async (t) => {
     [OF_FILES[0][1], /not in the CAR/],
     ['no cid', /no CID/],
   ] as const)
-    await t.rejects(collect(readFromCar(car.file, cid)), { ...notRetrievable, message })
+    await t.rejects(buffer(readFromCar(car.file, cid)), { ...notRetrievable, message })
 })
 
 t.test('names for keys', async (t) => {

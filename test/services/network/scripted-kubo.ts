@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { CarReader } from '@ipld/car'
 import { decode } from '@ipld/dag-pb'
 import { CID } from 'multiformats/cid'
@@ -119,7 +120,7 @@ export class ScriptedKubo {
   }
 
   async #import(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await wholeOf(request)
+    const body = await buffer(request)
     const boundary = /^multipart\/form-data; boundary=(.+)$/.exec(request.headers['content-type'] ?? '')?.[1]
     const start = body.indexOf('\r\n\r\n') + 4
     const end = body.lastIndexOf(`\r\n--${boundary}--\r\n`)
@@ -181,10 +182,4 @@ export function stream(response: ServerResponse, content: Iterable<Uint8Array>):
     response.addTrailers({ 'X-Stream-Error': (error as Error).message })
     response.end()
   }
-}
-
-export async function wholeOf(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
 }
