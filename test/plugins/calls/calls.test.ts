@@ -278,13 +278,6 @@ t.test('jobs', async (t) => {
   t.equal(unknown.status, 202, 'nor when it is asked for again')
   t.equal(json(unknown).Status, 'Unknown')
   t.match(json(await make({ How: 'soon' }, {}, 'nothing')), { Code: 'NoSuchKey' }, 'what is seen at once is told then')
-
-  const xml = await send('POST', '/bucket/own/key', {
-    query: { 'x-test': '' },
-    headers: { prefer: 'wait=0' },
-    body: '<ThingRequest><How>late</How><N>7</N></ThingRequest>',
-  })
-  t.match(xml, { status: 202, body: '<Job xmlns="urn:dealgate:jobs:1"><JobId>j-' })
 })
 
 t.test('who may', async (t) => {

@@ -183,28 +183,18 @@ t.test('what is refused', async (t) => {
   t.same((await ask(server, 'GET', '/-/deal/v1/deals')).Deals, [], 'no deal was made')
 })
 
-t.test('a request that is repeated', async (t) => {
+t.test('the answer to a client token outlives the bucket of its deal', async (t) => {
   const server = await start(t, 'full')
   const target = '/photos/2021/a.zip?x-deal=&format=json'
-  const token = { 'x-amz-client-token': 'once' }
-  const answers = await Promise.all([1, 2, 3].map(() => send(server, 'POST', target, terms, token)))
-  t.equal(new Set(answers.map(({ body }) => JSON.parse(body).Deal.DealCid)).size, 1, 'the same token, the same deal')
-  const other = await send(server, 'POST', target, { ...terms, Price: '1' }, token)
-  t.equal(JSON.parse(other.body).Code, 'IdempotencyParameterMismatch')
-  t.equal((await send(server, 'POST', target, { ...terms, Price: '2' })).status, 200)
-  const again = await send(server, 'POST', target, { ...terms, Price: '2' })
-  t.equal(JSON.parse(again.body).Code, 'DuplicateRequest')
-  t.equal((await send(server, 'POST', target, { ...terms, Price: '2', Force: true })).status, 200)
-  t.equal((await ask(server, 'GET', '/photos/2021/a.zip?x-deal=')).DealEntry.length, 3)
-
+  const order = () => send(server, 'POST', target, terms, { 'x-amz-client-token': 'once' })
+  const [{ body }, ...others] = await Promise.all([order(), order(), order()])
+  for (const other of others) t.equal(other.body, body, 'the same token, the same deal')
   for (const key of ['2021/a.zip', '2021/b.zip', 'empty']) await send(server, 'DELETE', `/photos/${key}`)
   t.equal((await send(server, 'DELETE', '/photos')).status, 204)
-  const first = answers.map(({ body }) => body)[0]
-  const gone = await send(server, 'POST', target, terms, token)
-  t.match(gone, { status: 200, body: first }, 'its answer outlives its bucket: the deal was made and paid')
-  t.equal(JSON.parse((await send(server, 'POST', target, terms)).body).Code, 'NoSuchBucket', 'a new one is refused')
+  t.match(await order(), { status: 200, body }, 'the deal was made and paid')
+  t.match(await send(server, 'POST', target, terms), { body: /NoSuchBucket/ }, 'a new one is refused')
   t.equal((await send(server, 'PUT', '/photos')).status, 200)
-  t.match(await send(server, 'POST', target, terms, token), { status: 200, body: first }, 'and a bucket of its name')
+  t.match(await order(), { status: 200, body }, 'and a bucket of its name')
 })
 
 t.test('terms of the bucket and of the object, and caps', async (t) => {
@@ -248,31 +238,25 @@ t.test('terms of the bucket and of the object, and caps', async (t) => {
 
 t.test('what it would cost', async (t) => {
   const server = await start(t, 'full')
-  const quote = await ask(server, 'POST', '/photos?x-deal-quote=', { DurationEpochs: 518400 })
-  t.match(quote, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
-  t.notOk('DailyCap' in quote, 'there is no cap')
-  const [cheapest] = quote.Candidates
-  t.ok(quote.Candidates.length >= 3)
-  t.equal(quote.Total, cheapest.Total)
-  t.ok(quote.Candidates.every(({ MinPieceSize }: { MinPieceSize: string }) => !/[MG]iB/.test(MinPieceSize)))
-  const { PieceSize, PricePerGibEpoch, Price } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal-quote=', {
-    MinerId: 't01000',
-  })
+  const quote = (target: string, body: object) => ask(server, 'POST', `/photos${target}?x-deal-quote=`, body)
+  const whole = await quote('', { DurationEpochs: 518400 })
+  t.match(whole, { Bytes: 19, Objects: 3, Currency: 'fil', DurationEpochs: 518400 })
+  t.notOk('DailyCap' in whole, 'there is no cap')
+  t.ok(whole.Candidates.length >= 3)
+  t.equal(whole.Total, whole.Candidates[0].Total)
+  t.ok(whole.Candidates.every(({ MinPieceSize }: { MinPieceSize: string }) => !/[MG]iB/.test(MinPieceSize)))
+  const { PieceSize, PricePerGibEpoch, Price } = await quote('/2021/a.zip', { MinerId: 't01000' })
   t.equal(PricePerGibEpoch, '0.0000005')
   const exact = (500_000_000_000n * BigInt(PieceSize) + (1n << 30n) - 1n) >> 30n
   t.equal(BigInt(Math.round(Number(Price) * 1e18)), exact)
   t.equal((await send(server, 'POST', '/photos/2021/a.zip?x-deal=', { ...terms, Price })).status, 200, 'it is enough')
-  const stated = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, Price: '1e-18' })
-  t.match(stated, { Total: '0.0000000000005184', Warnings: [/asks .* more than the stated Price/] })
-  t.match(await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't01003' }), {
-    Warnings: [/No DurationEpochs/, /t01003 takes pieces of/],
+  t.match(await quote('', { ...terms, Price: '1e-18' }), {
+    ...{ Total: '0.0000000000005184', Warnings: [/asks .* more than the stated Price/] },
   })
-  t.match((await ask(server, 'POST', '/photos?x-deal-quote=', { MinerId: 't0999', DurationEpochs: 1 })).Warnings, [
-    /does not know/,
-  ])
+  const { Warnings } = await quote('', { MinerId: 't01003' })
+  t.match(Warnings, [/No DurationEpochs/, /t01003 takes pieces of/])
+  t.match((await quote('', { MinerId: 't0999', DurationEpochs: 1 })).Warnings, [/does not know/])
   t.equal((await send(server, 'POST', '/photos?x-deal-quote=', { Price: '-1' })).status, 400)
-  const xml = await send(server, 'POST', '/photos?x-deal-quote=')
-  t.match(xml.body, /<DealQuote .*<Candidates><Provider><MinerId>.*<Warnings><Warning>/s)
   t.equal((await ask(server, 'GET', '/-/deal/v1/deals')).Deals.length, 1, 'a quote makes no deal')
 })
 
@@ -286,12 +270,9 @@ t.test('providers, and a deal as it goes on', async (t) => {
       ...{ Status: 'Active', Score: Number },
     },
   )
-  t.match((await send(server, 'GET', '/-/deal/v1/providers?format=xml')).body, /<Providers><Provider><MinerId>/)
   const { Deal, JobId } = await ask(server, 'POST', '/photos/2021/a.zip?x-deal=', terms)
   const { Phase, ProgressSummary } = await ask(server, 'GET', `/-/jobs/v1/${JobId}`)
-  t.equal(Phase, 'Done')
-  t.equal(ProgressSummary.Bytes.Done, ProgressSummary.Bytes.Total)
-  t.ok(ProgressSummary.Bytes.Total > 0)
+  t.match([Phase, ProgressSummary.Bytes.Done], ['Done', ProgressSummary.Bytes.Total])
   await server.gateway.advance(400)
   const now = await until('it is active', async () => {
     const deal = await ask(server, 'GET', `/-/deal/v1/deals/${Deal.DealCid}`)
@@ -301,9 +282,6 @@ t.test('providers, and a deal as it goes on', async (t) => {
   t.match(await ask(server, 'GET', '/photos/2021/a.zip?x-deal='), {
     DealEntry: [{ Deal: { Status: 'StorageDealActive' } }],
   })
-  const known = (await ask(server, 'GET', '/-/deal/v1/providers')).Providers
-  const { Experience } = known.find(({ MinerId }: { MinerId: string }) => MinerId === 't01000')
-  t.same(Experience, { Deals: 1, Active: 0, Failed: 0 }, 'its state is not on record yet')
   await server.gateway.fault('t01001', 'offline')
   const offline = await ask(server, 'POST', '/photos?x-deal-quote=', { ...terms, MinerId: 't01001' })
   t.match(offline.Warnings, [/t01001 is Offline/])

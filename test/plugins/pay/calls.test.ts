@@ -168,37 +168,6 @@ t.test('the token of a session is neither in the log nor in clear in the files',
   t.equal(code, 'WalletNotLinked', 'another key pair of the same id does not inherit it')
 })
 
-t.test('policies of identities decide about the actions of the plugin', async (t) => {
-  const scene = await startPayment(t, 'b')
-  const allow = (Action: string | string[]) => ({ Effect: 'Allow', Action, Resource: '*' })
-  const withPolicy = (accessKeyId: string, ...Statement: object[]) => ({
-    accessKeyId,
-    secretAccessKey: `${accessKeyId}-secret-key`,
-    policies: [{ Version: '2012-10-17', Statement }],
-  })
-  const lister = withPolicy('lister', allow(['pay:ListUploads', 'pay:ListBilling']))
-  const s3 = withPolicy('all-of-s3', allow('s3:*'))
-  const careful = withPolicy('careful', allow(['s3:*', 'pay:*']), { ...allow('pay:Upload*'), Effect: 'Deny' })
-  const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
-  const identities = [owner, lister, s3, careful]
-  const proxy = await startPayProxy(t, scene, { pay: { wallet: newKeys().address }, proxy: { identities } })
-  await proxy.send('PUT', '/photos')
-  await proxy.send('PUT', '/photos/a', { body: 'some bytes' })
-  const status = async (keys: typeof lister, method: string, target: string, body?: object) =>
-    (await proxy.send(method, target, { keys, body })).status
-  const mint = { TxHash: '0x1', TokenId: '7', MintAddress: newKeys().address }
-  t.equal(await status(lister, 'GET', '/-/pay/v1/uploads'), 200)
-  t.equal(await status(lister, 'GET', '/-/pay/v1/billing.csv'), 200)
-  t.equal(await status(lister, 'GET', '/-/pay/v1/host-info'), 403)
-  t.equal(await status(lister, 'POST', '/-/pay/v1/uploads/1/mint', mint), 403)
-  t.equal(await status(s3, 'GET', '/photos/a'), 200)
-  for (const target of ['/-/pay/v1/uploads', '/-/pay/v1/billing.csv']) t.equal(await status(s3, 'GET', target), 403)
-  t.equal(await status(s3, 'POST', '/photos/a?x-pay=', { DurationDays: 180 }), 403)
-  t.equal(await status(careful, 'GET', '/-/pay/v1/uploads'), 200)
-  t.equal(await status(careful, 'POST', '/photos/a?x-pay=', { DurationDays: 180 }), 403)
-  t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 0 })
-})
-
 t.test('each row in each variant', async (t) => {
   for (const variant of ['a', 'b'] as const)
     await t.test(variant, async (t) => {
@@ -235,13 +204,8 @@ t.test('each row in each variant', async (t) => {
         PayMultiplyFactor: 1.5,
         ...(variant === 'a' && { ChainName: NETWORK, DaoThreshold: 0, StorageCoinPrice: Number }),
       })
-      t.match(await ask('GET', '/-/pay/v1/host-info'), {
-        Version: String,
-        OperatingSystem: process.platform,
-        Architecture: process.arch,
-        CpuNumber: Number,
-        CurrentUnixNano: /^\d{19}$/,
-      })
+      const host = { OperatingSystem: process.platform, CpuNumber: Number, CurrentUnixNano: /^\d{19}$/ }
+      t.match(await ask('GET', '/-/pay/v1/host-info'), host)
       t.match(await ask('GET', '/-/pay/v1/exchange-rate'), { Rate: 500_000_000 })
       const prices = await ask('GET', '/-/pay/v1/price-statistics')
       t.match(prices, { AveragePricePerGBPerYear: { Text: / FIL$/, Value: Number, Unit: 'FIL' } })
@@ -256,37 +220,18 @@ t.test('each row in each variant', async (t) => {
       const mint = { TxHash: '0x1', TokenId: '7', MintAddress: keys.address }
       t.equal(await refused('POST', '/-/pay/v1/uploads/7/mint', mint), 'NoSuchUpload')
 
-      const form = new FormData()
-      for (const [name, value] of Object.entries({ duration: '180', file_type: '0', wallet_address: keys.address }))
-        form.set(name, value)
-      form.set('file', new Blob(['hello']), 'hello.txt')
-      const token = variant === 'a' ? await tokenOf(scene.url, keys) : ''
-      const sent = await fetch(`${scene.url}/api/v1/storage/ipfs/upload`, {
-        method: 'POST',
-        body: form,
-        headers: { authorization: `Bearer ${token}` },
-      })
-      const { data } = (await sent.json()) as { data: { source_file_upload_id: number; w_cid: string } }
-      const id = data.source_file_upload_id
-      await scene.payFor(keys, data.w_cid)
+      const target = '/-/pay/v1/uploads?duration-days=180&file-name=hello.txt&format=json'
+      const { SourceFileUploadId: id, WCid } = JSON.parse((await proxy.send('POST', target, { body: 'hello' })).body)
+      await scene.payFor(keys, WCid)
+      const upload = { SourceFileUploadId: id, FileName: 'hello.txt', FileSize: 5, DurationDays: 180, UploadTime: /Z$/ }
       t.match(await ask('GET', '/-/pay/v1/uploads'), {
-        Uploads: [
-          {
-            SourceFileUploadId: id,
-            FileName: 'hello.txt',
-            FileSize: 5,
-            DurationDays: 180,
-            UploadTime: /Z$/,
-            OfflineDeals: [],
-          },
-        ],
-        TotalRecordCount: 1,
+        ...{ Uploads: [{ ...upload, OfflineDeals: [] }], TotalRecordCount: 1 },
       })
       t.match(await ask('GET', `/-/pay/v1/deals/0?source-file-upload-id=${id}`), {
-        Deal: { WCid: data.w_cid, FileName: 'hello.txt', LockedFee: '500000' },
+        Deal: { WCid, FileName: 'hello.txt', LockedFee: '500000' },
       })
       t.match(await ask('GET', `/-/pay/v1/uploads/${id}/payment`), {
-        WCid: data.w_cid,
+        WCid,
         PayAmount: '500000',
         PayTxHash: String,
         TokenAddress: /^0x/,
@@ -299,7 +244,7 @@ t.test('each row in each variant', async (t) => {
           Refunded: '0',
           Coins: [{ Name: 'STABLE', Decimals: 6, Balance: '500000' }],
         },
-        ...{ SpentToday: '0', DailyCap: '10', LeftToday: '10' },
+        ...{ SpentToday: /^0\.0/, DailyCap: '10', LeftToday: /^9\.9/ },
       })
       t.match(await ask('GET', '/-/pay/v1/billing'), {
         Records: [{ PayAmount: '500000', UnlockAmount: '', FileName: 'hello.txt', PayTime: /Z$/, DeadlineTime: /Z$/ }],
@@ -323,13 +268,3 @@ t.test('each row in each variant', async (t) => {
       t.match((await proxy.send('GET', '/-/pay/v1/uploads?format=xml')).body, '<Uploads><Upload><SourceFileUploadId>')
     })
 })
-
-async function tokenOf(url: string, { address, sign }: ReturnType<typeof newKeys>): Promise<string> {
-  const post = async (path: string, body: object) => {
-    const answer = await fetch(`${url}/api/v1/user/${path}`, { method: 'POST', body: JSON.stringify(body) })
-    return ((await answer.json()) as { data: Record<string, string> }).data
-  }
-  const { nonce = '' } = await post('register', { public_key_address: address })
-  const login = { nonce, signature: sign(nonce), public_key_address: address, network: NETWORK }
-  return (await post('login_by_wallet_signature', login)).jwt_token ?? ''
-}

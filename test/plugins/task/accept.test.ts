@@ -1,8 +1,5 @@
 import t, { type Test } from 'tap'
-import { startInProcess } from '../../support/server/in-process.js'
-import { farFromMidnight } from '../../support/waiting.js'
-import { startRecordedPlatform } from './recorded-platform.js'
-import { CSV, startTaskProxy } from './scene.js'
+import { CSV, startRecorded } from './scene.js'
 
 const DAY = 86_400
 
@@ -18,21 +15,7 @@ interface Shown {
 }
 
 async function start(t: Test) {
-  await farFromMidnight()
-  const platform = await startRecordedPlatform(t)
-  const { gateway } = await startInProcess(t, 'full')
-  let time = Date.now()
-  const proxy = await startTaskProxy(t, gateway, {
-    platformUrl: platform.url,
-    task: { reconcileAfterSeconds: 60 },
-    proxy: { now: () => time },
-  })
-  const on = (route: string, ...answers: Parameters<typeof platform.answers.set>[1]) =>
-    platform.answers.set(route, answers)
-  on('POST /auth/login', [200, { status: 'success', auth_token: 'token' }])
-  await proxy.ask('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'p', Store: true })
-  const later = (seconds: number) => (time += seconds * 1000)
-  const now = () => String(Math.floor(time / 1000))
+  const { platform, proxy, on, later, now, job } = await startRecorded(t, { reconcileAfterSeconds: 60 })
   const call = async (path: string, body: object, wait: number) => {
     const headers = { 'idempotency-key': `request-${requests++}`, prefer: `wait=${wait}` }
     const answer = await proxy.send('POST', `/-/task/v1/tasks${path}`, { body, headers })
@@ -48,7 +31,8 @@ async function start(t: Test) {
       }),
     )
   return {
-    ...{ on, shows, later, now, proxy, job: proxy.job },
+    ...{ on, shows, later, proxy, job },
+    now: () => String(Math.floor(now() / 1000)),
     accept: (more: object = {}, wait = 60) =>
       call('/u1/accept', { MinerId: 'f01', Price: '0.1', File: CSV, ...more }, wait),
     /** Creates the task through this server. */

@@ -147,10 +147,8 @@ t.test('an outage forgets no log-in, and guesses are limited', async (t) => {
   t.match(await ask('GET', '/-/task/v1/my-tasks'), { Tasks: [] })
 
   on('POST /auth/login', [401, { status: 'fail', message: 'wrong' }])
-  const codes = []
-  for (let n = 0; n < 6; n++)
-    codes.push(await refused('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: `${n}` }))
-  t.same(codes, [...Array(5).fill('UpstreamAuthFailed'), 'SlowDown'])
+  const guess = (Password: number) => refused('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: `${Password}` })
+  for (let n = 0; n < 5; n++) t.equal(await guess(n), 'UpstreamAuthFailed')
   const asked = platform.requests.length
   t.equal(await refused('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'p' }), 'SlowDown')
   t.equal(platform.requests.length, asked)
@@ -211,15 +209,6 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
   t.ok(Providers.length > 2)
   t.match(Providers[0], { MinerId: /^t0/, Location: String, Price: String, OfflineDealAvailable: Boolean })
   t.match(Providers[0], { Score: Number, Status: 'Active', UpdatedAt: /Z$/ })
-  const ids = []
-  let token = ''
-  do {
-    const page = await ask('GET', `/-/task/v1/providers?max-items=2&sort-by=price&order=descending${token}`)
-    t.ok(page.Providers.length <= 2)
-    ids.push(...page.Providers.map(({ MinerId }: { MinerId: string }) => MinerId))
-    token = page.IsTruncated ? `&continuation-token=${page.NextContinuationToken}` : ''
-  } while (token)
-  t.equal(new Set(ids).size, Providers.length, 'pages show each once')
   const raw = JSON.parse((await proxy.send('GET', '/-/task/v1/providers?limit=1&raw=1')).body)
   t.match(raw, { status: 'success', data: { miner: [{ miner_id: /^t0/ }] } })
   t.match(await ask('GET', '/-/task/v1/providers/t01000'), { Provider: { MinerId: 't01000' } })
@@ -231,14 +220,7 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
   )
 
   const jwt = { authorization: `Bearer ${once.AuthToken}` }
-  const form = {
-    task_name: 'nightly',
-    is_public: '0',
-    miner_id: 't01000',
-    type: 'regular',
-    tags: 'eu,backup',
-    uuid: UUID,
-  }
+  const form = { task_name: 'nightly', is_public: '0', miner_id: 't01000', tags: 'eu,backup', uuid: UUID }
   const posted = await fetch(`${platform.url}/tasks`, { method: 'POST', headers: jwt, body: taskForm(form, CSV) })
   t.equal(posted.status, 200)
   const open = { task_name: 'holidays', is_public: '1', bid_mode: '0', min_price: '0', max_price: '0.5' }
@@ -250,9 +232,8 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
     TotalTaskCount: 2,
     IsTruncated: true,
   })
-  t.match(await ask('GET', '/-/task/v1/my-tasks?status=assigned'), {
-    Tasks: [{ TaskName: 'nightly', MinerId: 't01000' }],
-  })
+  const assigned = await ask('GET', '/-/task/v1/my-tasks?status=assigned')
+  t.match(assigned, { Tasks: [{ TaskName: 'nightly', MinerId: 't01000' }] })
   const published = await ask('GET', '/-/task/v1/tasks')
   t.same(
     published.Tasks.map(({ TaskName }: { TaskName: string }) => TaskName),
@@ -260,14 +241,7 @@ t.test('every row of the task platform, on the embedded one', async (t) => {
     'public ones alone',
   )
   t.match(await ask('GET', `/-/task/v1/tasks/${UUID}`), {
-    Task: {
-      TaskUuid: UUID,
-      TaskName: 'nightly',
-      Type: 'regular',
-      Status: 'Assigned',
-      Tags: ['eu', 'backup'],
-      CreatedAt: /Z$/,
-    },
+    Task: { TaskUuid: UUID, TaskName: 'nightly', Status: 'Assigned', Tags: ['eu', 'backup'], CreatedAt: /Z$/ },
     Bids: [],
     Deals: [{ DealCid: DEAL_CID, Status: 'Created', FileSourceUrl: /car/, MinerId: 1000 }],
     AverageBid: '0',
@@ -413,7 +387,7 @@ t.test('a sign-in without a key pair', async (t) => {
   t.match(wrong, { status: 403, json: { Code: 'UpstreamAuthFailed' } })
   t.match(await signIn({ Email: 'A@b.c ', Password: '1' }), { status: 403 })
 
-  t.comment('a password of its own does not buy a client further guesses')
+  // A password of its own does not buy a client further guesses.
   on('POST /auth/login', [200, { auth_token: jwtOf('1'), status: 'Success' }])
   t.match(await signIn({ Email: 'own@b.c', Password: 'own' }), { status: 200 })
   on('POST /auth/login', [401, { status: 'fail' }])

@@ -1,36 +1,23 @@
-import { cpSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../../src/common/log.js'
-import { acceptLoss } from '../../../src/state/open-backend.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { startInProcess } from '../../support/server/in-process.js'
-import { farFromMidnight, until } from '../../support/waiting.js'
-import { type Scripted, startRecordedPlatform } from './recorded-platform.js'
-import { CSV, startPlatform, startTaskProxy } from './scene.js'
+import { until } from '../../support/waiting.js'
+import type { Scripted } from './recorded-platform.js'
+import { backUp, CSV, startPlatform, startRecorded, startTaskProxy, type TaskProxy } from './scene.js'
 
 const TASK = { TaskName: 'nightly', IsPublic: false, MinerId: 'f01', MaxPrice: '0', File: CSV }
 
 let orders = 0
 
 async function start(t: Test, task: object = {}) {
-  await farFromMidnight()
-  const platform = await startRecordedPlatform(t)
-  const { gateway } = await startInProcess(t, 'full')
-  let time = Date.now()
-  const proxy = await startTaskProxy(t, gateway, { platformUrl: platform.url, task, proxy: { now: () => time } })
-  const on = (route: string, ...answers: Parameters<typeof platform.answers.set>[1]) =>
-    platform.answers.set(route, answers)
-  on('POST /auth/login', [200, { status: 'success', auth_token: 'token' }])
-  await proxy.ask('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'p', Store: true })
+  const scene = await startRecorded(t, task)
+  const { platform, proxy } = scene
   const order = async (wait = 60) => {
     const headers = { 'idempotency-key': `lost-${orders++}`, prefer: `wait=${wait}` }
     const { status, body } = await proxy.send('POST', '/-/task/v1/tasks', { body: TASK, headers })
     return { status, json: JSON.parse(body) }
   }
   const posts = () => platform.requests.filter(({ method, target }) => method === 'POST' && target === '/tasks')
-  const later = (seconds: number) => (time += seconds * 1000)
-  return { platform, proxy, on, order, posts, job: proxy.job, later }
+  return { ...scene, order, posts }
 }
 
 t.test('the form of a new task, byte by byte', async (t) => {
@@ -134,10 +121,9 @@ t.test('a refusal is one, and a new token is got once', async (t) => {
 t.test('a client token posts one task, also when its job is lost', async (t) => {
   const { gateway, platform } = await startPlatform(t)
   const data = temporaryFolder(t)
-  const backup = join(temporaryFolder(t), 'backup')
   const start = () => startTaskProxy(t, gateway, { platformUrl: platform.url, data })
   const { email: Email, password: Password } = platform.user
-  const order = async (proxy: Awaited<ReturnType<typeof start>>, token: string, other: object = {}) => {
+  const order = async (proxy: TaskProxy, token: string, other: object = {}) => {
     const { status, body } = await proxy.send('POST', '/-/task/v1/tasks', {
       body: { TaskName: 'nightly', IsPublic: true, BidMode: 0, MaxPrice: '0', File: CSV, ...other },
       headers: { 'x-amz-client-token': token, prefer: 'wait=60' },
@@ -147,21 +133,14 @@ t.test('a client token posts one task, also when its job is lost', async (t) => 
   const first = await start()
   await first.ask('POST', '/-/task/v1/session', { Email, Password, Store: true })
   await first.close()
-  cpSync(data, backup, { recursive: true })
+  const restore = backUp(t, data)
   const second = await start()
   const posted = await order(second, 'one')
   t.equal(posted.status, 200, posted.body)
   t.ok(posted.uuid)
-  const restored = async (proxy: Awaited<ReturnType<typeof start>>) => {
+  const restored = async (proxy: TaskProxy) => {
     await proxy.close()
-    rmSync(data, { recursive: true })
-    cpSync(backup, data, { recursive: true })
-    // The gateway notices it, and the operator accepts the loss.
-    const noticing = await start()
-    t.match(await order(noticing, 'one'), { status: 503, body: /older than it was/ })
-    await noticing.close()
-    t.equal(await acceptLoss({ data, log: createLogger({ level: 'silent' }) }), true)
-    return start()
+    return restore(start, (noticing) => order(noticing, 'one'))
   }
   let third = second
   for (const other of [

@@ -1,17 +1,22 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import deal from '../../../plugins/deal/index.js'
 import task from '../../../plugins/task/index.js'
 import type { Identity } from '../../../src/api/identity.js'
+import { createLogger } from '../../../src/common/log.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'
 import { startServices } from '../../../src/services/index.js'
+import { acceptLoss } from '../../../src/state/open-backend.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
+import type { Mode } from '../../support/server/modes.js'
 import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
-import { until } from '../../support/waiting.js'
+import { farFromMidnight, until } from '../../support/waiting.js'
+import { type Scripted, startRecordedPlatform } from './recorded-platform.js'
 
 export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
 export const guest = { accessKeyId: 'guest', secretAccessKey: 'guest-secret-key', rights: [], actions: ['task:*'] }
@@ -118,6 +123,40 @@ export async function startTaskProxy(
       return answer.status < 400 ? `${answer.status} ${answer.body}` : JSON.parse(answer.body).Code
     },
     close,
+  }
+}
+
+/** A proxy before a platform whose every answer the test decides, where the owner has signed in. */
+export async function startRecorded(t: Test, task: Options = {}, mode: Mode = 'full') {
+  await farFromMidnight()
+  const platform = await startRecordedPlatform(t)
+  const { gateway } = await startInProcess(t, mode)
+  let time = Date.now()
+  const proxy = await startTaskProxy(t, gateway, { platformUrl: platform.url, task, proxy: { now: () => time } })
+  const on = (route: string, ...answers: Scripted[]) => platform.answers.set(route, answers)
+  on('POST /auth/login', [200, { status: 'success', auth_token: 'token' }])
+  await proxy.ask('POST', '/-/task/v1/session', { Email: 'a@b.c', Password: 'p', Store: true })
+  const later = (seconds: number) => (time += seconds * 1000)
+  return { platform, proxy, on, later, now: () => time, job: proxy.job }
+}
+
+/** Keeps a copy of a data folder. */
+export function backUp(t: Test, data: string) {
+  const backup = join(temporaryFolder(t), 'backup')
+  cpSync(data, backup, { recursive: true })
+  /** Puts the copy back. The server notices it as it is to spend, and the operator accepts the loss. */
+  return async (
+    start: () => Promise<TaskProxy>,
+    spend: (noticing: TaskProxy) => Promise<{ readonly body: string }>,
+  ) => {
+    rmSync(data, { recursive: true })
+    cpSync(backup, data, { recursive: true })
+    const noticing = await start()
+    const { body } = await spend(noticing)
+    await noticing.close()
+    t.match(body, /older than it was/)
+    t.equal(await acceptLoss({ data, log: createLogger({ level: 'silent' }) }), true)
+    return start()
   }
 }
 
