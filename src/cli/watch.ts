@@ -28,8 +28,8 @@ interface Table {
 
 const MAX_ROWS = 1000
 const MAX_INTERVAL_SECONDS = 3600
-/** Looks in a row that may fail while a server restarts. */
-const PATIENCE = 30
+/** Requests in a row that may fail while a server restarts. */
+const MAX_FAILURES = 30
 const PAGE = 100
 /** The results of jobs may be long. */
 const MAX_BYTES = 2 ** 24
@@ -50,16 +50,16 @@ export async function showTable(
   const show = printer(config.print === 'json', own.watch === true)
   const pending = new Set<string>()
   // A deal takes longer than servers run: --watch survives their restarts, but not a wrong address.
-  let patience = 0
+  let failuresLeft = 0
   for (;;) {
     const table = await load(endpoint, limit).catch((error: unknown) => {
-      if (patience-- <= 0 || !(error instanceof Failure)) throw error
+      if (failuresLeft-- <= 0 || !(error instanceof Failure)) throw error
     })
     if (table === undefined) {
       await sleep(interval * 1000)
       continue
     }
-    if (own.watch === true) patience = PATIENCE
+    if (own.watch === true) failuresLeft = MAX_FAILURES
     const goesOn = table.rows.some(({ outcome }) => outcome === 'pending')
     show(table, !goesOn || own.watch !== true)
     if (table.rows.some(({ id, outcome }) => outcome === 'failed' && pending.has(id))) process.exitCode = EXIT_FAILURE

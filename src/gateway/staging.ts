@@ -7,7 +7,7 @@ import { WriteRefused } from './errors.js'
 const PAGE = 1000
 
 /** Attempts at a write with a higher fence each. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 
 /**
  * Parts as objects of one bucket, which is made when the first part arrives. No lock protects a name, because one
@@ -98,7 +98,7 @@ async function inOrder(write: (order: WriteOrder) => Promise<void>): Promise<voi
       return await write({ fence, ensure() {} })
     } catch (error) {
       if (!(error instanceof WriteRefused) || error.last === undefined || !error.repeatable) throw error
-      if (attempt >= ATTEMPTS) throw error
+      if (attempt >= MAX_ATTEMPTS) throw error
       fence = Math.max(fence, error.last) + 1
     }
   }

@@ -16,7 +16,7 @@ import { MARKER_REVISION, unconfirmedRevision } from '../gateway/object-facts.js
 const MAX_LENGTH = 2 * 1024
 
 /** Attempts with higher fences, which a clock that was set back makes necessary. */
-const ATTEMPTS = 4
+const MAX_ATTEMPTS = 4
 
 /**
  * Anyone with the keys of the gateway account can have stored another text. Nothing in it spends money: not the
@@ -199,7 +199,7 @@ export async function keepAtGateway(
     try {
       return await gateway.keepRecord(bucket, key, { revision, record: text, fence: lock.fence })
     } catch (error) {
-      if (!(error instanceof WriteRefused) || error.last === undefined || attempt >= ATTEMPTS) throw error
+      if (!(error instanceof WriteRefused) || error.last === undefined || attempt >= MAX_ATTEMPTS) throw error
       await lock.raise(error.last)
     }
   }

@@ -6,7 +6,7 @@ import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
 import { WriteRefused } from '../gateway/errors.js'
 
 /** Attempts at a write that the gateway refuses because of concurrent writes. */
-const ATTEMPTS = 4
+const MAX_ATTEMPTS = 4
 
 /**
  * Performs one write under the key's lock. Checks the condition, and makes the gateway check at its commit that the
@@ -34,7 +34,7 @@ export async function serializedWrite<T>(
       // The fence may be too low because a clock was set back. If a concurrent write caused the refusal, the lock is
       // lost or never excluded that write.
       if (error.last !== undefined) await lock.raise(error.last)
-      if (attempt < ATTEMPTS && error.repeatable) continue
+      if (attempt < MAX_ATTEMPTS && error.repeatable) continue
       precondition?.(await look())
       throw error
     }

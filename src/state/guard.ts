@@ -18,10 +18,10 @@ const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 2000
 
 /**
- * Multiple of the timeout that a single call may wait while others are answered: it may be queued behind many calls, or
+ * Timeouts that a single call may wait while others are answered: it may be queued behind many calls, or
  * its connection may be dead.
  */
-const PATIENCE = 4
+const MAX_TIMEOUTS = 4
 
 /**
  * A timeout for calls to a store over the network, and a circuit breaker. A store that answers nothing for the timeout
@@ -74,7 +74,7 @@ export class Guard {
       if (settled) return
       const now = performance.now()
       const left = Math.max(begun, this.#answered) + timeoutMs - now
-      if (left > 0 && now < begun + PATIENCE * timeoutMs) return lookIn(left)
+      if (left > 0 && now < begun + MAX_TIMEOUTS * timeoutMs) return lookIn(left)
       give(this.#silent())
       if (left <= 0) onOverdue()
     }

@@ -19,10 +19,10 @@ interface StoreCheckOptions {
 /** The only key of a place. */
 const KEY = 'epoch'
 /**
- * Number of looks and pause between them, ms: while another proxy creates the id of a new store, only some places
+ * Attempts, and the pause between them, ms: while another proxy creates the id of a new store, only some places
  * have it.
  */
-const LOOKS = 5
+const MAX_ATTEMPTS = 5
 const PAUSE_MS = 200
 
 /** How long a raise of the mark waits for a gateway that has answered before, ms. */
@@ -104,7 +104,7 @@ export class StoreCheck {
       } else if ('isNew' in found) await this.#make()
       // Another look has adopted the store meanwhile: this one has judged by what was there before.
       else if (known === undefined && folder.kept.epoch !== undefined) continue
-      else if (look >= LOOKS || known !== undefined || this.#problem !== undefined) return found.problem
+      else if (look >= MAX_ATTEMPTS || known !== undefined || this.#problem !== undefined) return found.problem
       else {
         await sleep(PAUSE_MS)
         continue

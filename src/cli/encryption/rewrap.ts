@@ -30,8 +30,8 @@ const Job = z.object({
 
 const POLL_MS = 1000
 
-/** Looks in a row that may fail while a server restarts. */
-const PATIENCE = 30
+/** Requests in a row that may fail while a server restarts. */
+const MAX_FAILURES = 30
 
 /** `dealgate encryption rewrap <bucket>`: has the running server do it, and waits for the outcome. */
 export async function rewrapObjects(config: Config, bucket: string, flags: Flags): Promise<void> {
@@ -51,13 +51,13 @@ export async function rewrapObjects(config: Config, bucket: string, flags: Flags
 
 async function outcome(endpoint: Endpoint, id: string): Promise<unknown> {
   process.stderr.write(`The job ${id} goes on if this command ends: dealgate jobs\n`)
-  for (let patience = PATIENCE; ; ) {
+  for (let failuresLeft = MAX_FAILURES; ; ) {
     await sleep(POLL_MS)
     const answer = await callEndpoint(endpoint, { method: 'GET', path: `/-/jobs/v1/${id}` }).catch((error) => {
-      if (patience-- <= 0 || error.cause !== undefined) throw error
+      if (failuresLeft-- <= 0 || error.cause !== undefined) throw error
     })
     if (!answer) continue
-    patience = PATIENCE
+    failuresLeft = MAX_FAILURES
     const { Status, FailureReasons, Result } = Job.parse(answer)
     if (Status === 'Complete') return Result
     if (Status !== 'Failed' && Status !== 'Cancelled') continue

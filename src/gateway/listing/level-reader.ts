@@ -10,10 +10,10 @@ import { Selection } from './selection.js'
 import type { Reading, SnapshotCache } from './snapshot-cache.js'
 
 /**
- * Factor for the timeout of a listing: a one-level gateway reads a whole directory before it sends the first byte. A
+ * Timeouts that a listing may take: a one-level gateway reads a whole directory before it sends the first byte. A
  * lookup has one request behind it, and does not wait longer than any other call.
  */
-const PATIENCE = 4
+const MAX_TIMEOUTS = 4
 
 /** Memory is reserved from the cache in pieces of this size, bytes. */
 const RESERVE_BYTES = 64 * 1024
@@ -88,7 +88,7 @@ export function listLevel(
   prefix: string,
   visit: (entry: RawEntry) => boolean,
 ): Promise<void> {
-  return scanLevel(source, bucket, prefix, visit, source.timeoutMs * PATIENCE)
+  return scanLevel(source, bucket, prefix, visit, source.timeoutMs * MAX_TIMEOUTS)
 }
 
 /**

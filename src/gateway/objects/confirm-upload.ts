@@ -12,7 +12,7 @@ export function resultOf({ revision, lastModified, etag, versionId }: GatewayObj
 }
 
 /** Attempts before the search fails because the object keeps changing. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 
 /**
  * Finds what the gateway has stored of this write, on gateways whose answer to an upload does not describe the object.
@@ -27,7 +27,7 @@ export async function locate(
   key: string,
   writeId: string,
 ): Promise<UploadResult | undefined> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const listed = await stat(client, features, bucket, key)
     if (!listed) return undefined
     // A folder has no mark and is the same whichever write made it.

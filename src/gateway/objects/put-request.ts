@@ -59,10 +59,10 @@ export class PutRequest implements PutOnWire {
 
   /**
    * Waits after `Expect: 100-continue`. Resolves undefined when the gateway asks for the body or stays silent for
-   * `patienceMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
+   * `maxWaitMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
    * when the connection fails.
    */
-  goAhead(patienceMs: number): Promise<SmallAnswer | undefined> {
+  goAhead(maxWaitMs: number): Promise<SmallAnswer | undefined> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
       const settle = (answer?: SmallAnswer) => {
@@ -73,7 +73,7 @@ export class PutRequest implements PutOnWire {
       // The gateway can read the head only once the connection is established.
       this.#request.once('socket', (socket) => {
         const begin = () => {
-          timer = setTimeout(settle, patienceMs)
+          timer = setTimeout(settle, maxWaitMs)
         }
         if (socket.connecting) socket.once('connect', begin)
         else begin()
@@ -106,8 +106,8 @@ export class PutRequest implements PutOnWire {
     this.#request.end()
   }
 
-  answered(patienceMs: number, keepOpen = false): Promise<SmallAnswer> {
-    return answeredInTime(this.answer, patienceMs, keepOpen ? undefined : (error) => this.#request.destroy(error))
+  answered(maxWaitMs: number, keepOpen = false): Promise<SmallAnswer> {
+    return answeredInTime(this.answer, maxWaitMs, keepOpen ? undefined : (error) => this.#request.destroy(error))
   }
 
   /** Closes the connection, short of its Content-Length if the body is not complete. */
@@ -169,10 +169,10 @@ export interface PutOnWire {
   /** Bytes that the system has not taken yet, and that are in memory therefore. */
   readonly unsentBytes: number
   /**
-   * Waits for the answer, at most `patienceMs`. After that it closes the connection, unless `keepOpen` asks to keep it
+   * Waits for the answer, at most `maxWaitMs`. After that it closes the connection, unless `keepOpen` asks to keep it
    * for a later answer.
    */
-  answered(patienceMs: number, keepOpen?: boolean): Promise<SmallAnswer>
+  answered(maxWaitMs: number, keepOpen?: boolean): Promise<SmallAnswer>
   /** Closes the connection if there is no answer yet. */
   destroy(): void
 }
@@ -180,11 +180,11 @@ export interface PutOnWire {
 /** @param cut closes the connection; absent: it stays open for a later answer */
 export async function answeredInTime(
   answer: Promise<SmallAnswer>,
-  patienceMs: number,
+  maxWaitMs: number,
   cut: ((error: Error) => void) | undefined,
 ): Promise<SmallAnswer> {
-  if (!cut) return withinDeadline(answer, patienceMs, () => timedOut('the answer to an upload'))
-  const timer = setTimeout(() => cut(timedOut('the answer to an upload')), patienceMs)
+  if (!cut) return withinDeadline(answer, maxWaitMs, () => timedOut('the answer to an upload'))
+  const timer = setTimeout(() => cut(timedOut('the answer to an upload')), maxWaitMs)
   try {
     return await answer
   } finally {

@@ -14,7 +14,7 @@ import { DownloadBody, invalidRange, parseContentRange, rangeHeader, resolveRang
 import { askForVersion, isOf, noSuchVersion, withMarker } from './versions.js'
 
 /** Attempts before a download fails because the object keeps changing between listing and download. */
-const ATTEMPTS = 3
+const MAX_ATTEMPTS = 3
 
 /**
  * See Gateway.download. Needs one call on gateways that describe the object with its bytes (`objectHead`); on others,
@@ -42,7 +42,7 @@ export async function download(
   // A caller who may not read the object must not learn anything about it, not even whether it exists.
   if (client.account && !(await isReadable(client, bucket, key))) throw noSuchKey(bucket, key)
   let difference = ''
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const asked = performance.now()
     const listed = await stat(lookupClient(client), features, bucket, key)
     if (!listed) throw noSuchKey(bucket, key)

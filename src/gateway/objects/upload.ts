@@ -339,8 +339,8 @@ export class WholePut implements PutOnWire {
     return this.#sent.unsentBytes
   }
 
-  answered(patienceMs: number, keepOpen = false): Promise<SmallAnswer> {
-    return answeredInTime(this.#answer, patienceMs, keepOpen ? undefined : (error) => this.#sent.giveUp(error))
+  answered(maxWaitMs: number, keepOpen = false): Promise<SmallAnswer> {
+    return answeredInTime(this.#answer, maxWaitMs, keepOpen ? undefined : (error) => this.#sent.giveUp(error))
   }
 
   destroy(): void {

@@ -119,19 +119,19 @@ export class SourceChanged extends S3Error {
   }
 }
 
-/** Number of attempts to copy a source that is being overwritten. */
-const ATTEMPTS = 5
+/** Attempts to copy a source that is being overwritten. */
+const MAX_ATTEMPTS = 5
 
 /**
  * Runs `copy`, and `again` while the source is being overwritten. Throws SourceChanged, which clients retry, after
- * ATTEMPTS.
+ * MAX_ATTEMPTS.
  */
 export async function whileSourceChanges<T>(copy: () => Promise<T>, again: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await (attempt === 1 ? copy() : again())
     } catch (error) {
-      if (!(error instanceof SourceChanged) || attempt === ATTEMPTS) throw error
+      if (!(error instanceof SourceChanged) || attempt === MAX_ATTEMPTS) throw error
     }
   }
 }

@@ -30,8 +30,8 @@ import {
 } from './read-conditions.js'
 import { refuseCold } from './storage-class.js'
 
-/** Number of attempts to open an object that is overwritten between its HEAD and its transfer. */
-const ATTEMPTS = 3
+/** Attempts to open an object that is overwritten between its HEAD and its transfer. */
+const MAX_ATTEMPTS = 3
 
 const ON = {
   resource: 'object',
@@ -119,7 +119,7 @@ async function lookThenOpen(
   customer: CustomerKey | undefined,
   ref: VersionRef | undefined,
 ): Promise<Opened | Reply> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const seen = await context.store.head(request.bucket, request.key, ref)
     // Conditions apply only to requests that would succeed otherwise, RFC 9110 section 13.2.1.
     if (seen.cold) throw await refuseCold(seen, context)

@@ -41,10 +41,10 @@ const AGAIN_MS = 200
 
 /**
  * Runs work with a lease that others have for a moment. Throws DatabaseUnavailableError when one has it for longer.
- * @param patienceMs longest wait
+ * @param maxWaitMs longest wait
  */
-export async function withLease<T>(lease: Lease<unknown>, work: () => Promise<T>, patienceMs: number): Promise<T> {
-  const latest = performance.now() + patienceMs
+export async function withLease<T>(lease: Lease<unknown>, work: () => Promise<T>, maxWaitMs: number): Promise<T> {
+  const latest = performance.now() + maxWaitMs
   while (!(await lease.take())) {
     if (performance.now() > latest) throw new DatabaseUnavailableError('Another process does the same for long.')
     await sleep(AGAIN_MS)

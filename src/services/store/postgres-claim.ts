@@ -117,10 +117,10 @@ export class PostgresClaim implements Guard {
     clearTimeout(timer)
   }
 
-  async #ask(text: string, values: unknown[], patienceMs = ANSWER_MS): Promise<pg.QueryResult> {
+  async #ask(text: string, values: unknown[], maxWaitMs = ANSWER_MS): Promise<pg.QueryResult> {
     if (this.#client === undefined) throw new DatabaseUnavailableError('PostgreSQL: the connection is lost.')
     // https://github.com/brianc/node-postgres/blob/master/packages/pg/lib/client.js: the types do not know it.
-    const asked: pg.QueryConfig & { readonly query_timeout: number } = { text, values, query_timeout: patienceMs }
+    const asked: pg.QueryConfig & { readonly query_timeout: number } = { text, values, query_timeout: maxWaitMs }
     return this.#client.query(asked)
   }
 

@@ -31,12 +31,12 @@ export function statementOf({ number, kind }: Lock): string {
 
 /** Where transactions of this process wait before they take a connection. */
 export class LockQueues {
-  readonly #patienceMs: number
+  readonly #maxWaitMs: number
   readonly #queues = new Map<string, { readonly limit: AbortableLimit; users: number }>()
 
-  /** @param patienceMs longest wait */
-  constructor(patienceMs: number) {
-    this.#patienceMs = patienceMs
+  /** @param maxWaitMs longest wait */
+  constructor(maxWaitMs: number) {
+    this.#maxWaitMs = maxWaitMs
   }
 
   /**
@@ -44,7 +44,7 @@ export class LockQueues {
    * any more. Throws DatabaseUnavailableError.
    */
   async enter(locks: readonly Lock[]): Promise<() => void> {
-    const signal = AbortSignal.timeout(this.#patienceMs)
+    const signal = AbortSignal.timeout(this.#maxWaitMs)
     const entered: (() => void)[] = []
     const leave = () => {
       for (const end of entered) end()

@@ -23,7 +23,7 @@ interface S3BodiesOptions {
   /** Most memory for bodies that are being written, bytes. */
   readonly roomBytes: number
   /** Longest wait for that memory, ms. */
-  readonly patienceMs: number
+  readonly maxWaitMs: number
   /** Age from which a body without a row is removed, ms. */
   readonly orphanMs: number
   /** True when other processes use the folder, which do not know what this one writes. */
@@ -80,7 +80,7 @@ export class S3Bodies implements Bodies {
     this.#claim = claim
     this.#options = options
     this.#log = log
-    this.#rooms = new UploadMemory(options.roomBytes, options.patienceMs)
+    this.#rooms = new UploadMemory(options.roomBytes, options.maxWaitMs)
   }
 
   async create(name: string, size: number): Promise<NewBody> {
@@ -200,7 +200,7 @@ export class S3Bodies implements Bodies {
     if (!(await this.#claim.mayRemove())) return false
     const query = uploadId === undefined ? undefined : { uploadId }
     const asked = { method: 'DELETE', key: this.#key(name), query } as const
-    await this.#client.patiently((_, signal) => this.#client.ask(asked, signal)).catch(unlessAbsent)
+    await this.#client.retry((_, signal) => this.#client.ask(asked, signal)).catch(unlessAbsent)
     return true
   }
 
@@ -245,7 +245,7 @@ export class S3Bodies implements Bodies {
     const asked = { method: 'GET', key: this.#key(body.name), headers: { 'if-match': `"${etag}"`, ...range } } as const
     let answer: IncomingMessage
     try {
-      answer = await this.#client.patiently((_, signal) => this.#client.send(asked, signal))
+      answer = await this.#client.retry((_, signal) => this.#client.send(asked, signal))
     } catch (error) {
       if (!(error instanceof S3Refusal)) throw unavailable(error)
       if (error.status === 404 && error.code !== 'NoSuchBucket') {
@@ -335,7 +335,7 @@ export class S3Bodies implements Bodies {
 
   #list(query: Readonly<Record<string, string>>, root: string): Promise<XmlNode> {
     const asked = { method: 'GET', key: '', query } as const
-    return this.#client.patiently((_, signal) => this.#client.document(asked, root, signal))
+    return this.#client.retry((_, signal) => this.#client.document(asked, root, signal))
   }
 
   /** The name of a body that is old by our clock and by that of the store; undefined for all else. */

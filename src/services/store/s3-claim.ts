@@ -163,7 +163,7 @@ export class S3Claim {
   async #read(): Promise<Marker | undefined> {
     try {
       const asked = { method: 'GET', key: this.#options.key } as const
-      const { head, body } = await this.#client.patiently((_, signal) => this.#client.ask(asked, signal))
+      const { head, body } = await this.#client.retry((_, signal) => this.#client.ask(asked, signal))
       const { owner, run } = parseObject(body.toString()) ?? {}
       return { owner, run, etag: head.headers.etag ?? '' }
     } catch (error) {
@@ -177,7 +177,7 @@ export class S3Claim {
     const { owner } = this.#record
     const body = [Buffer.from(`${JSON.stringify({ bodies: 'of a data folder of dealgate', owner, run: this.#run })}\n`)]
     const put = (headers: Readonly<Record<string, string>>) =>
-      this.#client.patiently((_, signal) =>
+      this.#client.retry((_, signal) =>
         this.#client.ask({ method: 'PUT', key: this.#options.key, headers, body }, signal),
       )
     try {

@@ -75,7 +75,7 @@ interface S3Request {
 
 export interface S3Limits {
   /** Time after the begin of an operation in which more than a second attempt may begin, ms. */
-  readonly patienceMs: number
+  readonly maxWaitMs: number
   /** Time in which nothing moves until an attempt is given up, ms: the only bound of one. */
   readonly idleMs: number
 }
@@ -122,15 +122,15 @@ export class S3Client {
   }
 
   /**
-   * Calls `attempt` until it succeeds, fails for good, or fails again when the patience is over; rejects with its last
+   * Calls `attempt` until it succeeds, fails for good, or fails again after `maxWaitMs`; rejects with its last
    * error. An attempt in which bytes move is not cut.
    * @param attempt gets its number, from 0
    */
-  async patiently<T>(attempt: (n: number, signal: AbortSignal) => Promise<T>): Promise<T> {
+  async retry<T>(attempt: (n: number, signal: AbortSignal) => Promise<T>): Promise<T> {
     // Not AbortSignal.any: Node 20 may collect the signals that it joins, which then never fire.
     const over = new AbortController()
     const { signal } = over
-    const end = performance.now() + this.#limits.patienceMs
+    const end = performance.now() + this.#limits.maxWaitMs
     this.#underway.add(over)
     if (this.#closed) over.abort()
     try {
@@ -139,7 +139,7 @@ export class S3Client {
           return await attempt(n, signal)
         } catch (error) {
           const pause = Math.min(FIRST_PAUSE_MS * 2 ** n, MAX_PAUSE_MS) * (0.5 + Math.random() / 2)
-          // An attempt that took longer than the patience has another one, too.
+          // An attempt that took longer than `maxWaitMs` has another one, too.
           const isLast = n > 0 && performance.now() + pause > end
           if (signal.aborted || !(this.#renewed(error) || (isPassing(error) && !isLast))) throw error
           await sleep(pause, undefined, { signal }).catch(() => {

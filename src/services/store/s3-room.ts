@@ -16,17 +16,17 @@ interface Granted {
  */
 export class BodyMemory {
   readonly #half: number
-  readonly #patienceMs: number
+  readonly #maxWaitMs: number
   #free: number
   #reserve: number
   readonly #waiting: { readonly bytes: number; readonly enter: (granted: Granted) => void }[] = []
 
-  /** @param patienceMs longest wait of a body */
-  constructor(bytes: number, patienceMs: number) {
+  /** @param maxWaitMs longest wait of a body */
+  constructor(bytes: number, maxWaitMs: number) {
     this.#half = Math.ceil(bytes / 2)
     this.#free = this.#half
     this.#reserve = this.#half
-    this.#patienceMs = patienceMs
+    this.#maxWaitMs = maxWaitMs
   }
 
   /**
@@ -78,7 +78,7 @@ export class BodyMemory {
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
         reject(new BodyError('unavailable', 'Too many bodies are being written to the store.'))
         this.#admit()
-      }, this.#patienceMs)
+      }, this.#maxWaitMs)
       this.#waiting.push(waiting)
     })
   }

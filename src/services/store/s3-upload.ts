@@ -29,9 +29,9 @@ export class UploadMemory {
   readonly #whole: BodyMemory
   readonly #parts: BodyMemory
 
-  constructor(bytes: number, patienceMs: number) {
-    this.#whole = new BodyMemory(bytes / 2, patienceMs)
-    this.#parts = new BodyMemory(bytes / 2, patienceMs)
+  constructor(bytes: number, maxWaitMs: number) {
+    this.#whole = new BodyMemory(bytes / 2, maxWaitMs)
+    this.#parts = new BodyMemory(bytes / 2, maxWaitMs)
   }
 
   /** Resolves with the memory for the first bytes of a body of this size. Throws BodyError. */
@@ -149,7 +149,7 @@ export class NewS3Body implements NewBody {
   #putWhole(): Promise<string> {
     const { client, keyOf } = this.#context
     const body = this.#all()
-    return client.patiently(async (attempt, signal) => {
+    return client.retry(async (attempt, signal) => {
       if (attempt > 0) this.#again()
       this.#begun = Date.now()
       this.#written = true
@@ -167,7 +167,7 @@ export class NewS3Body implements NewBody {
       return `<Part>${element('PartNumber', index + 1)}${element('ETag', `"${etag}"`)}</Part>`
     })
     const body = [Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)]
-    return client.patiently(async (attempt, signal) => {
+    return client.retry(async (attempt, signal) => {
       this.#written = true
       try {
         const asked = { method: 'POST', key, query, body, idleMs: MAX_COMPLETE_MS } as const
@@ -208,13 +208,11 @@ export class NewS3Body implements NewBody {
     if (this.#uploadId === undefined) {
       this.#begun = Date.now()
       const begin = { method: 'POST', key, query: { uploads: '' } } as const
-      const begun = await client.patiently((_, signal) =>
-        client.document(begin, 'InitiateMultipartUploadResult', signal),
-      )
+      const begun = await client.retry((_, signal) => client.document(begin, 'InitiateMultipartUploadResult', signal))
       this.#uploadId = childText(begun, 'UploadId') ?? ''
     }
     const query = { partNumber: String(this.#etags.length + 1), uploadId: this.#uploadId }
-    const { head } = await client.patiently((_, signal) => client.ask({ method: 'PUT', key, query, body }, signal))
+    const { head } = await client.retry((_, signal) => client.ask({ method: 'PUT', key, query, body }, signal))
     this.#etags.push(bare(head.headers.etag))
     this.#sending = 0
     this.#hold.shrink(this.#waitingBytes)

@@ -5,7 +5,7 @@ import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-p
 import type { BodyStoreWatch } from '../../../src/services/store/store-metrics.js'
 import { listen } from '../../support/server/listen.js'
 
-const LONG: S3Limits = { patienceMs: 60_000, idleMs: 60_000 }
+const LONG: S3Limits = { maxWaitMs: 60_000, idleMs: 60_000 }
 
 export const first: S3Credentials = { accessKeyId: 'first', secretAccessKey: 'secret' }
 

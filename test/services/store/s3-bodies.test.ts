@@ -138,7 +138,7 @@ t.test('removals that wait are bounded, and the sweep follows', async (t) => {
   const warnings: string[] = []
   const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
   const claim = new S3Claim(client, recordOf('us', false), { key: 'of/us', orphanMs: 0, checkMs: 60_000 }, log)
-  const bodies = new S3Bodies(client, claim, { folder: 'of/', roomBytes: MiB, patienceMs: 1, orphanMs: 0 }, log)
+  const bodies = new S3Bodies(client, claim, { folder: 'of/', roomBytes: MiB, maxWaitMs: 1, orphanMs: 0 }, log)
   await bodies.sweep(async (names) => new Set(names))
   t.equal(lists, 2)
   for (let n = 0; n < 10_100; n++) bodies.discard({ name: String(n).padStart(32, '0'), size: 1, mark: 'e 00000000' })
@@ -164,7 +164,7 @@ t.test('a body that another process may have removed gets no row', async (t) => 
     })
     const write = async (shared: boolean) => {
       const claim = new S3Claim(client, recordOf('us', false), { key: 'of/us', orphanMs, checkMs: 60_000 }, silentLog)
-      const options = { folder: 'of/', roomBytes: 100 * MiB, patienceMs: 1, orphanMs, shared }
+      const options = { folder: 'of/', roomBytes: 100 * MiB, maxWaitMs: 1, orphanMs, shared }
       const bodies = new S3Bodies(client, claim, options, silentLog)
       const body = await bodies.create('1'.padStart(32, '0'), size)
       for (let at = 0; at < size; at += MiB) if (!body.write(Buffer.alloc(Math.min(MiB, size - at)))) await body.ready()

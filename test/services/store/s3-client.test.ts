@@ -4,7 +4,7 @@ import t from 'tap'
 import { isPassing, type S3Client, S3Refusal } from '../../../src/services/store/s3-client.js'
 import { clientOf, first, refuse } from './local-store.js'
 
-const read = (client: S3Client) => client.patiently((_, signal) => client.ask({ method: 'GET', key: 'key' }, signal))
+const read = (client: S3Client) => client.retry((_, signal) => client.ask({ method: 'GET', key: 'key' }, signal))
 
 t.test('what fails for good is not tried again', async (t) => {
   const coded = (code: string) => Object.assign(new Error(code), { code })
@@ -15,8 +15,8 @@ t.test('what fails for good is not tried again', async (t) => {
   t.notOk(isPassing(new S3Refusal(501, 'NotImplemented', '')))
 })
 
-t.test('an attempt has no end while bytes move, and no third one begins after the patience', async (t) => {
-  const limits = { patienceMs: 1, idleMs: 10_000 }
+t.test('an attempt has no end while bytes move, and no third one begins after the longest wait', async (t) => {
+  const limits = { maxWaitMs: 1, idleMs: 10_000 }
   const slowly = async (_: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (let turn = 0; turn < 10; turn++) {
       response.write('x')

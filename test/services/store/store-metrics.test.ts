@@ -63,7 +63,7 @@ t.test('the S3 store of bodies', async (t) => {
     else if (request.url?.endsWith('/b')) refuse(response, 404, 'NoSuchKey')
     else refuse(response, 503, 'SlowDown')
   }
-  const limits = { patienceMs: 0, idleMs: 60_000 }
+  const limits = { maxWaitMs: 0, idleMs: 60_000 }
   const client = await clientOf(t, serve, limits, () => first, new StoreMetrics(metrics).bodies)
   const { signal } = new AbortController()
   await client.ask({ method: 'PUT', key: 'a', body: [Buffer.alloc(100), Buffer.alloc(11)] }, signal)

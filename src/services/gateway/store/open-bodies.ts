@@ -45,7 +45,7 @@ export async function openBodies(
     throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')
   }
   const place = parseS3Url(options.url)
-  const times = { patienceMs: limits.storeMs, idleMs: limits.storeIdleMs }
+  const times = { maxWaitMs: limits.storeMs, idleMs: limits.storeIdleMs }
   const client = new S3Client(
     place,
     () => readS3Credentials(options.credentialsFile, options.variables ?? {}),
@@ -67,8 +67,8 @@ export async function openBodies(
     }
     log.warn({ err: error }, `The store of bodies does not answer: ${where}. Objects in it cannot be read or written.`)
   }
-  const { storeRoomBytes: roomBytes, storeMs: patienceMs } = limits
-  const room = { folder: own, roomBytes, patienceMs, orphanMs, shared: db.shared }
+  const { storeRoomBytes: roomBytes, storeMs: maxWaitMs } = limits
+  const room = { folder: own, roomBytes, maxWaitMs, orphanMs, shared: db.shared }
   return new TwoPlaces(files, new S3Bodies(client, claim, room, log))
 }
 
@@ -78,16 +78,16 @@ export async function openBodies(
  */
 export async function tryBodies({ url, credentialsFile, variables = {} }: BodiesOptions): Promise<string> {
   const place = parseS3Url(url)
-  const times = { patienceMs: gatewayLimits.storeMs, idleMs: gatewayLimits.storeIdleMs }
+  const times = { maxWaitMs: gatewayLimits.storeMs, idleMs: gatewayLimits.storeIdleMs }
   const client = new S3Client(place, () => readS3Credentials(credentialsFile, variables), times)
   const key = `${folderOf(place)}dealgate-check-${randomBytes(8).toString('hex')}`
   const begun = performance.now()
   try {
     const put = { method: 'PUT', key, body: [Buffer.from('0123456789')] } as const
-    const { head } = await client.patiently((_, signal) => client.ask(put, signal))
+    const { head } = await client.retry((_, signal) => client.ask(put, signal))
     const headers = { range: 'bytes=3-5', 'if-match': head.headers.etag ?? '' }
-    const { body } = await client.patiently((_, signal) => client.ask({ method: 'GET', key, headers }, signal))
-    await client.patiently((_, signal) => client.ask({ method: 'DELETE', key }, signal))
+    const { body } = await client.retry((_, signal) => client.ask({ method: 'GET', key, headers }, signal))
+    await client.retry((_, signal) => client.ask({ method: 'DELETE', key }, signal))
     if (body.toString() !== '345') throw new Error('It does not answer ranges.')
     return `${place.bucket} at ${place.endpoint}: a body was written, read and removed in ${Math.round(performance.now() - begun)} ms`
   } finally {

@@ -12,7 +12,7 @@ interface ReadTables {
 }
 
 /** A version may become current, or cease to be, between two looks. */
-const LOOKS = 3
+const MAX_ATTEMPTS = 3
 
 /**
  * The object as a reader wants it: the current one, or one of its versions. Throws GatewayError NoSuchKey for a key
@@ -32,7 +32,7 @@ export async function openVersion(
     const newest = bucket.versioning === null ? undefined : await versions.newest(bucket.id, key)
     throw new GatewayError('NoSuchKey', newest?.isMarker ? { marker: shownId(newest) } : {})
   }
-  for (let look = 0; look < LOOKS; look++) {
+  for (let look = 0; look < MAX_ATTEMPTS; look++) {
     const current = await objects.open(bucket.id, key, wanted)
     if (current !== undefined && isIt(current.row, ref)) return current
     const row =
@@ -60,7 +60,7 @@ export async function findVersion(
   key: Buffer,
   generation?: string,
 ): Promise<ObjectRow | VersionRow | undefined> {
-  for (let look = 0; look < LOOKS; look++) {
+  for (let look = 0; look < MAX_ATTEMPTS; look++) {
     const current = await objects.find(bucket, key)
     if (generation === undefined || current?.generation === generation) return current
     const version = await versions.ofGeneration(bucket, key, generation)
