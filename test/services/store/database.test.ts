@@ -1,4 +1,3 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
@@ -18,6 +17,7 @@ import { openStore } from '../../../src/services/store/open.js'
 import { openPostgres } from '../../../src/services/store/postgres.js'
 import { inPostgres, numbered } from '../../../src/services/store/postgres-sql.js'
 import { openSqlite } from '../../../src/services/store/sqlite.js'
+import { startHanging } from '../../state/hanging.js'
 import { postgres } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
@@ -79,6 +79,9 @@ const ENDING = `
   CREATE CONSTRAINT TRIGGER ending AFTER INSERT ON dealgate_test.counters DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (new.name = 'ended') EXECUTE FUNCTION ended();
 `
+
+/** Where nothing answers. */
+const NOWHERE = 'postgres://127.0.0.1:1/'
 
 /** What both engines promise. */
 async function checkEngine(t: Test, db: Opened): Promise<void> {
@@ -171,15 +174,15 @@ t.test('PostgreSQL', { skip: postgres.skip }, async (t) => {
   await next
   t.same([await db.read.counters.get('late'), await db.read.counters.get('next')], [0, 1])
 
-  const way = await interruptible(t, url)
+  const way = await startHanging(t, url)
   const cut = await open(way.url)
   await add(cut, 'cut', 1)
-  way.cut()
+  way.moveTo(NOWHERE)
   const failure = await add(cut, 'cut', 1).catch((error) => error)
   t.type(failure, DatabaseUnavailableError)
   t.notOk(failure instanceof UnknownCommitError, 'nothing was committed')
   await t.rejects(cut.read.counters.get('cut'), DatabaseUnavailableError)
-  way.mend()
+  way.moveTo(url)
   const owner = new pg.Client(url)
   await owner.connect()
   await owner.query(ENDING)
@@ -197,31 +200,31 @@ t.test('a schema for one process', { skip: postgres.skip }, async (t) => {
   const url = await newDatabase()
   const open = (url: string) => openPostgres(url, { ...schema, exclusive: true }, silentLog)
   const isOpen = (db: Opened) => add(db, 'shared', 1).then(Boolean, () => false)
-  const way = await interruptible(t, url)
+  const way = await startHanging(t, url)
   const first = await open(way.url)
   await add(first, 'shared', 1)
   await t.rejects(open(url), { code: 'DATA_IN_USE', message: /a test .* in use by another running process/ })
   t.ok(await isOpen(first), 'the second has not disturbed the first')
-  way.cut()
+  way.moveTo(NOWHERE)
   await until('the first knows', async () => !(await isOpen(first)))
-  way.mend()
+  way.moveTo(url)
   await until('it gets the claim back that was not taken', () => isOpen(first))
   await t.rejects(open(url), { code: 'DATA_IN_USE' })
 
   // As a database does that waits for its standby.
   await withClient(url, async (client) => {
     await client.query('BEGIN; LOCK TABLE dealgate_test.lease IN ACCESS EXCLUSIVE MODE')
-    way.cut()
-    way.mend()
+    way.moveTo(NOWHERE)
+    way.moveTo(url)
     await until('it asks whether its claim holds', () => waits(client, "relation = 'dealgate_test.lease'::regclass"))
     await until('it gives up, and begins again', () => waits(client, "locktype = 'advisory'"))
     await client.query('COMMIT')
   })
   await until('it gets the claim back after no answer', () => isOpen(first))
 
-  way.cut()
+  way.moveTo(NOWHERE)
   const second = await open(url)
-  way.mend()
+  way.moveTo(url)
   await t.rejects(add(first, 'shared', 1), DatabaseUnavailableError)
   await t.rejects(first.read.counters.get('shared'), DatabaseUnavailableError, 'nor does it read')
   await second.close()
@@ -362,39 +365,6 @@ async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>
     return await use(client)
   } finally {
     await client.end()
-  }
-}
-
-/** A way to a database that a test can cut. */
-async function interruptible(t: Test, url: string): Promise<{ url: string; cut(): void; mend(): void }> {
-  const { port } = new URL(url)
-  const sockets = new Set<Socket>()
-  let isCut = false
-  const server = createServer((socket) => {
-    if (isCut) return void socket.destroy()
-    const further = connect(Number(port), '127.0.0.1')
-    for (const [one, two] of [
-      [socket, further],
-      [further, socket],
-    ] as const) {
-      sockets.add(one)
-      one.on('error', () => two.destroy()).on('close', () => two.destroy())
-      one.pipe(two)
-    }
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const own = new URL(url)
-  own.port = String((server.address() as AddressInfo).port)
-  return {
-    url: own.href,
-    cut() {
-      isCut = true
-      for (const socket of sockets) socket.destroy()
-    },
-    mend() {
-      isCut = false
-    },
   }
 }
 
