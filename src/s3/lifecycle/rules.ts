@@ -33,7 +33,7 @@ export function dueAfter(since: number, days: number): number {
 }
 
 /** Returns when an action is due for an object created at `since`; both in ms since 1970. */
-export function dueAt(when: RuleTime, since: number): number {
+function dueAt(when: RuleTime, since: number): number {
   if ('date' in when) return when.date
   return since > 0 ? dueAfter(since, when.days) : Number.POSITIVE_INFINITY
 }

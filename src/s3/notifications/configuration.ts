@@ -191,7 +191,7 @@ export function wants(rule: NotificationRule, event: Pick<ObjectEvent, 'name' | 
  * Throws InvalidArgument if one event of one key could match two rules, whatever their destinations:
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-how-to-filtering.html#notification-how-to-filtering-examples-invalid
  */
-export function refuseOverlaps(rules: readonly NotificationRule[]): void {
+function refuseOverlaps(rules: readonly NotificationRule[]): void {
   for (const [i, one] of rules.entries()) {
     const events = new Set(one.events.flatMap(eventsOf))
     for (const other of rules.slice(i + 1)) {
@@ -244,7 +244,7 @@ export const selectors: readonly string[] = [...new Set([...names.map(familyOf),
   .map((name) => `s3:${name}`)
 
 /** Returns the events of a selector; empty for an unknown one. */
-export function eventsOf(selector: string): readonly ObjectEventName[] {
+function eventsOf(selector: string): readonly ObjectEventName[] {
   return names.filter((name) => selects(selector, name))
 }
 
