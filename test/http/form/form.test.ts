@@ -10,7 +10,6 @@ import { FormFields } from '../../../src/http/form/form-fields.js'
 import { checkPolicy, readPolicy } from '../../../src/http/form/form-policy.js'
 import { FormStream } from '../../../src/http/form/form-stream.js'
 import { FileSource } from '../../../src/http/form/read-form.js'
-import { signVersion2 } from '../../support/sign/version-2.js'
 
 const BOUNDARY = 'xBOUNDARYx'
 // biome-ignore lint/suspicious/noTemplateCurlyInString: S3's variable, word for word
@@ -310,18 +309,4 @@ t.test('signatures of policies', async (t) => {
   await t.rejects(at(time + 7 * DAY + 1)(sign()), { code: 'AccessDenied' })
   t.ok(await at(time - DAY / 96)(sign()))
   await t.rejects(at(time - DAY / 96 - 1)(sign()), { code: 'AccessDenied' })
-})
-
-t.test('signatures of version 2', async (t) => {
-  const identity = { accessKeyId: 'AKID', secretAccessKey: 'secret-of-akid' }
-  const policy = encode({ expiration, conditions: [] })
-  const form = { awsaccesskeyid: 'AKID', policy, signature: signVersion2(identity.secretAccessKey, policy) }
-  const options = { credentials: (id: string) => (id === 'AKID' ? identity : undefined), region: 'us-east-1' }
-  const authenticate = (more: Record<string, string>, signatureV2 = true) =>
-    createFormAuthenticator({ ...options, signatureV2 })(new Map(Object.entries({ ...form, ...more })))
-  t.match(await authenticate({}), { identity, signatureVersion: 'AWS', authType: 'POST' })
-  await t.rejects(authenticate({ signature: 'c2ln' }), { code: 'SignatureDoesNotMatch' })
-  await t.rejects(authenticate({ awsaccesskeyid: 'OTHER' }), { code: 'InvalidAccessKeyId' })
-  await t.rejects(authenticate({ 'x-amz-security-token': 'x' }), { code: 'InvalidToken' })
-  await t.rejects(authenticate({}, false), { code: 'InvalidRequest' }, '--signature-v2 off')
 })

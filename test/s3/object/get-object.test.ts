@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { resolveRange } from '../../../src/gateway/objects/download-body.js'
@@ -10,7 +9,7 @@ import { signedRequest, type Wanted } from '../../support/sign/signed-request.js
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 
 for (const mode of modes) {
-  t.test(`${mode}: conditions come before the range`, async (t) => {
+  t.test(`${mode}: conditions come before the range, which holds for the object that If-Range names`, async (t) => {
     const { endpoint } = await startInProcess(t, mode, { identities: [keys] })
     const send = (method: string, path: string, more: Partial<Wanted> = {}) =>
       signedRequest(endpoint, keys, { method, path, ...more })
@@ -28,17 +27,8 @@ for (const mode of modes) {
       headers: { range: 'bytes=100-200', 'if-match': String(etag) },
     })
     t.match(unconditional, { status: 416, code: 'InvalidRange', headers: { 'content-range': 'bytes */5' } })
-  })
-}
 
-for (const mode of modes) {
-  t.test(`${mode}: a range holds only for the object that If-Range names, for HEAD as for GET`, async (t) => {
-    const { endpoint } = await startInProcess(t, mode, { identities: [keys] })
-    const send = (method: string, path: string, more: Partial<Wanted> = {}) =>
-      signedRequest(endpoint, keys, { method, path, ...more })
-    await send('PUT', '/bucket')
-    await send('PUT', '/bucket/k', { body: 'short' })
-    const { etag, 'last-modified': modified } = (await send('HEAD', '/bucket/k')).headers
+    const { 'last-modified': modified } = (await send('HEAD', '/bucket/k')).headers
     for (const [value, status] of [
       [etag, 206],
       [modified, 206],
@@ -60,22 +50,8 @@ for (const mode of modes) {
   })
 }
 
-/**
- * The bytes that a Range header asks for, by cutting a real body: undefined for the whole of it, 'refused' for none.
- */
-function model(header: string, body: string): string | undefined {
-  const found = /^bytes=(\d*)-(\d*)$/.exec(header)
-  const [, first = '', last = ''] = found ?? []
-  if (!found || (first === '' && last === '')) return undefined
-  if (first !== '' && last !== '' && Number(first) > Number(last)) return undefined
-  const cut =
-    first === ''
-      ? body.slice(Math.max(0, body.length - Number(last)))
-      : body.slice(Number(first), last === '' ? undefined : Number(last) + 1)
-  return cut === '' ? 'refused' : cut
-}
-
-function ours(header: string, body: string): string | undefined {
+/** The bytes that a Range header asks for: undefined for the whole, 'refused' for none. */
+function cut(header: string, body: string): string | undefined {
   const range = parseRange(header)
   if (!range) return undefined
   try {
@@ -87,22 +63,17 @@ function ours(header: string, body: string): string | undefined {
   }
 }
 
-t.test('ranges: the same bytes as a model that cuts the body', async () => {
-  const number = fc.option(fc.nat({ max: 30 }), { nil: undefined })
-  const text = (n: number | undefined) => (n === undefined ? '' : String(n))
-  fc.assert(
-    fc.property(fc.nat({ max: 25 }), number, number, (size, first, last) => {
-      const body = 'abcdefghijklmnopqrstuvwxyz'.slice(0, size)
-      const header = `bytes=${text(first)}-${text(last)}`
-      return ours(header, body) === model(header, body)
-    }),
-    { numRuns: 2000 },
-  )
-})
-
-t.test('positions of any number of digits', async (t) => {
+t.test('ranges, with positions of any number of digits', async (t) => {
   const far = '9'.repeat(40)
   for (const [header, expected] of [
+    ['bytes=0-0', 'a'],
+    ['bytes=3-', 'de'],
+    ['bytes=3-9', 'de'],
+    ['bytes=-2', 'de'],
+    ['bytes=-0', 'refused'],
+    ['bytes=5-', 'refused'],
+    ['bytes=2-1', undefined],
+    ['bytes=-', undefined],
     [`bytes=${far}-`, 'refused'],
     ['bytes=99999999999999999-', 'refused'],
     ['bytes=18446744073709551616-18446744073709551617', 'refused'],
@@ -111,7 +82,7 @@ t.test('positions of any number of digits', async (t) => {
     [`bytes=${'0'.repeat(30)}1-2`, 'bc'],
     [`bytes=${far}1-${far}0`, undefined],
   ] as const)
-    t.equal(ours(header, 'abcde'), expected, header)
+    t.equal(cut(header, 'abcde'), expected, header)
 })
 
 t.test('a header of nothing but spaces costs next to nothing', async (t) => {
