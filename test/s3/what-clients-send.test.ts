@@ -56,21 +56,6 @@ t.test('full', async (t) => {
     t.equal(textOf(part, 'ETag'), `&quot;${(await put('etag', Buffer.from('space'))).headers.etag?.slice(1, -1)}&quot;`)
   })
 
-  await t.test('CopyObject refuses ranges: it would copy everything', async (t) => {
-    await put('ranged', Buffer.from('all of it'))
-    for (const [header, name] of [
-      ['range', 'Range'],
-      ['x-amz-copy-source-range', 'x-amz-copy-source-range'],
-    ] as const) {
-      const answer = await ask('PUT', targetOf(B, 'no-copy'), {
-        headers: { 'x-amz-copy-source': `/${B}/ranged`, [header]: 'bytes=0-2' },
-      })
-      t.match([answer.status, answer.code], [400, 'InvalidArgument'], name)
-      t.match(answer.body.toString(), `<ArgumentName>${name}</ArgumentName><ArgumentValue>bytes=0-2</ArgumentValue>`)
-    }
-    t.equal((await ask('HEAD', targetOf(B, 'no-copy'))).status, 404)
-  })
-
   await t.test('Content-Encoding aws-chunked beside the hash of the body', async (t) => {
     const body = Buffer.from('not framed')
     t.equal((await put('plain', body, { 'content-encoding': 'gzip, aws-chunked' })).status, 200)
@@ -243,19 +228,12 @@ async function trailers(t: Test, server: Dealgate): Promise<void> {
     ['no empty line', `0\r\n${line}\r\n`, announced],
     ['an empty line', `0\r\n${line}\r\n\r\n`, announced],
     ['as minio-go writes it', `0\r\n${line}\n\r\n\r\n`, announced],
-    ['two empty lines', `0\r\n${line}\r\n\r\n\r\n`, announced],
     ['anything behind the empty line', `0\r\n${line}\r\n\r\n\u00ff\u00de\u00ad`, announced],
-    ['a line behind the empty one', `0\r\n${line}\r\n\r\nbonus: trailer\r\n`, announced],
     ['the last of two values counts', `0\r\n${wrong}\r\n${line}\r\n`, announced],
     ['a comma behind the announced name', `0\r\n${line}\r\n`, `${announced},`],
-    ['two commas', `0\r\n${line}\r\n`, `${announced},,`],
     ['no trailer, no empty line', '0\r\n', undefined],
-    ['no trailer', '0\r\n\r\n', undefined],
     ['LF alone', `0\r\n${line}\n`, announced, 'IncompleteBody'],
-    ['CR alone', `0\r\n${line}\r`, announced, 'IncompleteBody'],
     ['no end of line', `0\r\n${line}`, announced, 'IncompleteBody'],
-    ['half an empty line', '0\r\n\r', undefined, 'IncompleteBody'],
-    ['LF alone between two lines', `0\r\n${line}\n${line}\r\n`, announced, 'IncompleteBody'],
     ['an empty line before', `0\r\n\r\n${line}\r\n`, announced, 'MalformedTrailerError'],
     ['none where one is announced', '0\r\n\r\n', announced, 'MalformedTrailerError'],
     ['another than announced', `0\r\n${line}\r\n`, 'x-amz-checksum-crc32c', 'MalformedTrailerError'],
@@ -263,9 +241,7 @@ async function trailers(t: Test, server: Dealgate): Promise<void> {
     ['the last of two values is wrong', `0\r\n${line}\r\n${wrong}\r\n`, announced, 'BadDigest'],
     ['no base64', `0\r\n${announced}:not-base-64\r\n`, announced, 'InvalidRequest'],
     ['a comma before the announced name', `0\r\n${line}\r\n`, `,${announced}`, 'InvalidRequest'],
-    ['commas with a space', `0\r\n${line}\r\n`, `${announced}, ,`, 'InvalidRequest'],
     ['no checksum', '0\r\nfoo: bar\r\n', 'foo', 'InvalidRequest'],
-    ['LF at the end of a size', '0\n', undefined, 'IncompleteBody'],
   ] as const) {
     await send(server, { method: 'DELETE', target })
     const answer = await upload(ending, trailer)
@@ -330,11 +306,8 @@ async function early(t: Test, server: Dealgate): Promise<void> {
     answerTo(open(server, method, target, headers).end())
   for (const [method, target, headers] of [
     ['PATCH', '/-/jobs/v1?format=json', {}],
-    ['PATCH', '/-/jobs/v1', {}],
     ['PATCH', `/${B}?x-share&format=json`, {}],
     ['GET', '/-/jobs/v1?format=json&x=%zz', {}],
-    ['GET', '/-/jobs/v1?format=json&x=%ff', { accept: 'application/xml' }],
-    ['GET', '/-/nothing/v1?format=json', {}],
     ['GET', '/-/jobs/v1?format=json', { authorization: 'Basic x' }],
   ] as const) {
     const answer = await ask(method, target, headers)
@@ -345,7 +318,6 @@ async function early(t: Test, server: Dealgate): Promise<void> {
     ['PATCH', '/-/jobs/v1?format=xml'],
     ['PATCH', `/${B}/key?format=json`],
     ['GET', `/${B}/key?format=json&x=%zz`],
-    ['GET', `/${B}/%zz?format=json`],
   ] as const) {
     const answer = await ask(method, target)
     t.equal(answer.headers['content-type'], 'application/xml', `${method} ${target}`)

@@ -38,7 +38,7 @@ export async function askedLock(
 }
 
 /** Throws InvalidArgument. */
-export function lockOf(headers: S3Request['headers'], now: number): ObjectLock {
+function lockOf(headers: S3Request['headers'], now: number): ObjectLock {
   const [mode, until, hold] = [headerText(headers, MODE), headerText(headers, UNTIL), headerText(headers, HOLD)]
   if ((mode === undefined) !== (until === undefined))
     throw invalid('x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied', UNTIL)

@@ -29,17 +29,9 @@ t.test('policies that fit', async (t) => {
   const readonly = [{ prefix: '', policy: 'readonly' }]
   const both = [ARN, `${ARN}/*`]
   t.same(entriesOf(allow('s3:ListBucket', ARN), allow('s3:GetObject', `${ARN}/*`)), readonly)
-  t.same(entriesOf(allow(['s3:GetObject', 's3:ListBucket'], both)), readonly, 'in one statement')
-  t.same(
-    entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Sid: '"Effect":{"Effect":[' }),
-    readonly,
-    'an odd name',
-  )
   t.same(entriesOf(allow(['s3:getobject', 'S3:LISTBUCKET'], both)), readonly, 'in any case')
-  t.same(entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Principal: { AWS: '*' } }), readonly)
   t.same(entriesOf({ ...allow(['s3:GetObject', 's3:ListBucket'], both), Principal: { AWS: ['*'] } }), readonly)
   t.same(toEntries(JSON.stringify({ Statement: allow(['s3:GetObject', 's3:ListBucket'], both) }), BUCKET), readonly)
-  t.same(entriesOf(allow(['s3:GetBucketLocation', 's3:ListBucket', 's3:GetObject'], both)), readonly)
   t.same(
     entriesOf(allow(['s3:ListBucket', 's3:ListBucketVersions', 's3:GetObject', 's3:GetObjectVersion'], both)),
     readonly,
@@ -60,15 +52,6 @@ t.test('policies that fit', async (t) => {
       { prefix: 'a/', policy: 'readonly' },
       { prefix: 'b/', policy: 'readwrite' },
     ],
-  )
-  t.same(
-    entriesOf(
-      allow(['s3:GetObject', 's3:ListBucket'], both),
-      allow('s3:ListBucket', ARN, when('a/')),
-      allow('s3:GetObject', `${ARN}/a/*`),
-    ),
-    readonly,
-    'a statement that repeats less makes no rule',
   )
   t.same(
     entriesOf(

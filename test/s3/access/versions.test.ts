@@ -1,8 +1,62 @@
-import t from 'tap'
-import type { Who } from '../../access/authorizer/world.js'
+import t, { type Test } from 'tap'
+import { DAY_MS } from '../../../src/common/time.js'
+import { startWorld, type Who } from '../../access/authorizer/world.js'
 import { contentMd5 } from '../../support/content/content.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { keysOf, type pairs, policyOf, startVersions } from './versions-world.js'
+
+const keysOf = (accessKeyId: string) => ({ accessKeyId, secretAccessKey: `secret-of-${accessKeyId}` })
+const policyOf = (...statements: readonly object[]) => ({ Version: '2012-10-17', Statement: statements })
+const only = (...Action: string[]) => policyOf({ Effect: 'Allow', Action, Resource: '*' })
+
+/** Key pairs of the owner's account, by what their policies allow. */
+const pairs = {
+  deleter: only('s3:DeleteObject'),
+  'version-deleter': only('s3:DeleteObjectVersion'),
+  passer: only('s3:DeleteObjectVersion', 's3:BypassGovernanceRetention'),
+  writer: only('s3:PutObject'),
+  retainer: only('s3:PutObject', 's3:PutObjectRetention', 's3:GetObject', 's3:GetObjectRetention'),
+  reader: only('s3:GetObject', 's3:GetObjectVersion'),
+  capped: policyOf(
+    { Effect: 'Allow', Action: ['s3:PutObject', 's3:PutObjectRetention'], Resource: '*' },
+    {
+      ...{ Effect: 'Deny', Action: ['s3:PutObject', 's3:PutObjectRetention'], Resource: '*' },
+      Condition: { NumericGreaterThan: { 's3:object-lock-remaining-retention-days': '10' } },
+    },
+    {
+      ...{ Effect: 'Deny', Action: 's3:PutObjectRetention', Resource: '*' },
+      Condition: { StringEquals: { 's3:object-lock-mode': 'COMPLIANCE' } },
+    },
+  ),
+}
+
+/** The bucket `box` of the owner, with versions, and with locks where asked. */
+async function startVersions(t: Test, { locks = false } = {}) {
+  const world = await startWorld(t, () => [
+    ...Object.entries(pairs).map(([name, policy]) => ({ ...keysOf(name), policies: [policy] })),
+    { ...keysOf('with-rights'), rights: [{ bucket: 'box', access: 'readwrite' }] },
+  ])
+  const { as, endpoint } = world
+  const owner = async (method: string, path: string, query = {}, body = '', headers = {}) => {
+    const answer = await as.owner({ method, path, query, body, headers })
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`)
+    return answer
+  }
+  await owner('PUT', '/box', {}, '', locks ? { 'x-amz-bucket-object-lock-enabled': 'true' } : {})
+  const enabled = '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>'
+  await owner('PUT', '/box', { versioning: '' }, enabled, contentMd5(enabled))
+  return {
+    ...world,
+    owner,
+    put: async (key: string, body: string, headers = {}) =>
+      String(
+        (await owner('PUT', `/box/${key}`, {}, body, { ...contentMd5(body), ...headers })).headers['x-amz-version-id'],
+      ),
+    by: async (name: keyof typeof pairs | 'with-rights', method: string, path: string, more = {}) => {
+      const { status, code } = await signedRequest(endpoint, keysOf(name), { method, path, ...more })
+      return `${status} ${code}`
+    },
+  }
+}
 
 t.test('policies of key pairs: deleting an object and deleting a version are two actions', async (t) => {
   const { put, by, owner, endpoint } = await startVersions(t)
@@ -142,4 +196,60 @@ t.test('a key pair with a right to write lets no versions of others expire by a 
   t.equal(await by('with-rights', 'PUT', '/box', expiring), '403 AccessDenied')
   t.equal(await by('with-rights', 'PUT', '/box', put('<Expiration><Days>1</Days></Expiration>')), '200 ')
   await owner('PUT', '/box', expiring.query, expiring.body, expiring.headers)
+})
+
+const BYPASS = { 'x-amz-bypass-governance-retention': 'true' }
+const retention = (mode: string, days: number) =>
+  `<Retention><Mode>${mode}</Mode><RetainUntilDate>${new Date(Date.now() + days * DAY_MS).toISOString()}</RetainUntilDate></Retention>`
+
+t.test('policies of key pairs: retention', async (t) => {
+  const { put, by, owner } = await startVersions(t, { locks: true })
+  const id = await put('k', 'x')
+  const long = retention('GOVERNANCE', 20)
+  const retain = (name: keyof typeof pairs, body: string, headers = {}) =>
+    by(name, 'PUT', '/box/k', { query: { retention: '' }, body, headers: { ...contentMd5(body), ...headers } })
+  t.equal(await retain('writer', long), '403 AccessDenied')
+  t.equal(await retain('capped', long), '403 AccessDenied', 'beyond the days of the policy')
+  t.equal(await retain('capped', retention('COMPLIANCE', 5)), '403 AccessDenied', 'the mode in the body')
+  t.equal(await retain('capped', retention('GOVERNANCE', 5)), '200 ')
+  t.equal(await retain('retainer', long), '200 ')
+  t.equal(await retain('retainer', retention('GOVERNANCE', 1)), '403 AccessDenied')
+  t.equal(
+    await retain('retainer', retention('GOVERNANCE', 1), BYPASS),
+    '403 AccessDenied',
+    'the header without the action',
+  )
+
+  const headers = {
+    'x-amz-object-lock-mode': 'GOVERNANCE',
+    'x-amz-object-lock-retain-until-date': new Date(Date.now() + 20 * DAY_MS).toISOString(),
+    ...contentMd5('y'),
+  }
+  t.equal(await by('writer', 'PUT', '/box/new', { body: 'y', headers }), '403 AccessDenied')
+  t.equal(await by('capped', 'PUT', '/box/new', { body: 'y', headers }), '403 AccessDenied')
+  t.equal(await by('retainer', 'PUT', '/box/new', { body: 'y', headers }), '200 ')
+  const hold = { 'x-amz-object-lock-legal-hold': 'ON', ...contentMd5('y') }
+  t.equal(await by('retainer', 'PUT', '/box/new', { body: 'y', headers: hold }), '403 AccessDenied', 'another action')
+
+  const version = (extra = {}) => ({ query: { versionId: id }, headers: extra })
+  t.equal(await by('version-deleter', 'DELETE', '/box/k', version()), '403 AccessDenied', 'locked')
+  t.equal(await by('version-deleter', 'DELETE', '/box/k', version(BYPASS)), '403 AccessDenied', 'the header alone')
+  t.equal(await by('passer', 'DELETE', '/box/k', version()), '403 AccessDenied', 'the action alone')
+  t.equal((await owner('GET', '/box/k')).body, 'x')
+  t.equal(await by('passer', 'DELETE', '/box/k', version(BYPASS)), '204 ', 'both')
+})
+
+t.test('GET shows a lock to those who may know it', async (t) => {
+  const { put, endpoint } = await startVersions(t, { locks: true })
+  await put('k', 'x', {
+    'x-amz-object-lock-mode': 'GOVERNANCE',
+    'x-amz-object-lock-retain-until-date': new Date(Date.now() + DAY_MS).toISOString(),
+    'x-amz-object-lock-legal-hold': 'ON',
+  })
+  const seen = async (name: string) => {
+    const { status, headers } = await signedRequest(endpoint, keysOf(name), { method: 'HEAD', path: '/box/k' })
+    return [status, headers['x-amz-object-lock-mode'], headers['x-amz-object-lock-legal-hold']]
+  }
+  t.same(await seen('reader'), [200, undefined, undefined])
+  t.same(await seen('retainer'), [200, 'GOVERNANCE', undefined])
 })

@@ -41,39 +41,6 @@ t.test('owners have turns in rotation, whatever the priority of others', async (
   t.same(order.slice(5), ['b2', 'a2', 'b1', 'a3'])
 })
 
-t.test('tasks that take long keep others from their turns only up to a bound', async (t) => {
-  const order: string[] = []
-  const enter = player(new Turns({ most: 2, mostLong: 1, turnMs: 0 }), order)
-  const long = [await enter('1'), await enter('2'), await enter('3')]
-  t.same(order, ['1', '2', '3 waits', '3'])
-  const next = [enter('4'), enter('5')]
-  t.same(order.slice(4), ['4 waits', '5 waits'])
-  // The first has no turn any more: when it ends, another one may take long in its place.
-  long[0]?.()
-  await next[0]
-  t.equal(order.at(-1), '4')
-  long[1]?.()
-  await next[1]
-  t.equal(order.at(-1), '5')
-})
-
-t.test('tasks of one owner that take long leave turns to others', async (t) => {
-  const order: string[] = []
-  const enter = player(new Turns({ most: 2, mostLong: 2, turnMs: 0 }), order)
-  const work = (name: string) => enter(name, () => 0, name[0])
-  const [first] = [await work('a1'), await work('a2'), await work('a3')]
-  const fourth = work('a4')
-  const other = await work('b1')
-  t.same(order.slice(4), ['a4 waits', 'b1 waits', 'b1'])
-  // What the other one leaves is not for the fourth either.
-  other()
-  await work('c1')
-  t.equal(order.at(-1), 'c1')
-  first()
-  await fourth
-  t.equal(order.at(-1), 'a4')
-})
-
 t.test('CSV comes in any pieces', async (t) => {
   const text = 'a,"b ""c"",\n",\r\n\n"",x\r\nlast'
   const rows = [['a', 'b "c",\n', ''], ['', 'x'], ['last']]

@@ -1,7 +1,6 @@
 import { S3 } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
-import { foreigner, startWorld } from '../../access/authorizer/world.js'
 import { run } from '../../support/programs/run.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'
@@ -93,24 +92,6 @@ t.test('a key pair needs the action', async (t) => {
   const client = new S3({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: writer, maxAttempts: 1 })
   t.teardown(() => client.destroy())
   await t.rejects(client.putObject({ Bucket, Key: 'a', Body: 'xy' }), { name: 'QuotaExceeded' })
-})
-
-t.test('the policy of a bucket gives another account the actions', async (t) => {
-  const { endpoint, status } = await startWorld(t)
-  const ask = (method: Method, document?: object) => asking(endpoint, foreigner)(method, document, 'box')
-  t.equal(await status('owner', 'PUT', '/box'), '200 ')
-  for (const [method, document] of [['GET'], ['POST', { Bytes: 9 }]] as const)
-    t.match(await ask(method, document), { status: 403, Code: 'AccessDenied' })
-  const allow = (Action: string) => {
-    const statement = { Effect: 'Allow', Principal: '*', Action, Resource: 'arn:aws:s3:::box' }
-    const body = JSON.stringify({ Version: '2012-10-17', Statement: [statement] })
-    return status('owner', 'PUT', '/box', { query: { policy: '' }, body })
-  }
-  t.equal(await allow('quota:GetBucketQuota'), '204 ')
-  t.match(await ask('GET'), { status: 200, Quota: {} })
-  t.match(await ask('POST', { Bytes: 9 }), { status: 403 })
-  t.equal(await allow('quota:SetBucketQuota'), '204 ')
-  t.match(await ask('POST', { Bytes: 9 }), { status: 200, Quota: { Bytes: 9 } })
 })
 
 t.test('a gateway without quotas of buckets is refused by name', async (t) => {

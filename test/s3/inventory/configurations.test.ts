@@ -88,9 +88,6 @@ for (const mode of modes) {
     ]
     for (const [name, more, id] of wrong)
       await t.rejects(put(configuration('wrong', more), id ?? more.Id ?? 'wrong'), { name }, JSON.stringify(more))
-    await t.rejects(put(configuration('wrong', { Destination: to({ Format: 'ORC' }) })), {
-      message: /ORC is not offered: use CSV or Parquet/,
-    })
     await t.rejects(
       s3.putBucketInventoryConfiguration({ Bucket: 'absent', Id: 'x', InventoryConfiguration: configuration('x') }),
       { name: 'NoSuchBucket' },

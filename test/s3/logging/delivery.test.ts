@@ -110,20 +110,6 @@ t.test('a bucket that logs into itself does not log that', async (t) => {
   t.ok((await objects()).length >= 4)
 })
 
-t.test('an encrypted target', async (t) => {
-  const scene = await startLogging(t)
-  const { as, objects, arrived } = scene
-  const rule =
-    '<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>'
-  t.equal(await scene.set('encryption', rule, 'logs'), '200 ')
-  t.equal(await scene.set('logging', enabled('logs', '')), '200 ')
-  await as.owner({ method: 'PUT', path: '/source/one', body: '1' })
-  await arrived('the write', (fields) => fields[7] === 'one')
-  const [key = ''] = await objects()
-  const { headers } = await as.owner({ method: 'HEAD', path: `/logs/${key}` })
-  t.equal(headers['x-amz-server-side-encryption'], 'AES256')
-})
-
 t.test('a target that refuses, or is gone, delays nothing, and its logs arrive later', async (t) => {
   const scene = await startLogging(t)
   const { as, arrived, server } = scene

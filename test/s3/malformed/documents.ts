@@ -14,9 +14,14 @@ export const copies: Row[] = [
   ),
   ['a source that is no URL', source('/rows/%ff'), ...invalid('x-amz-copy-source')],
   ['a source in an absent bucket', source('/absent-bucket/k'), '404 NoSuchBucket', { BucketName: 'absent-bucket' }],
+  ...['/rows/copy', '/rows/upload?partNumber=1&uploadId={upload}'].map((target): Row => {
+    return [`a long key to ${target}`, source(`/rows/${'k'.repeat(1025)}`, {}, target), '400 KeyTooLongError']
+  }),
   ['a version of the source', source('/rows/key?versionId=x'), '400 InvalidArgument'],
   ['a copy onto itself', source('/rows/key', {}, KEY), '400 InvalidRequest'],
   ...['x-amz-metadata-directive', 'x-amz-tagging-directive'].map((name) => wrong(name, copied(name, 'MERGE'), 'MERGE')),
+  ['a range of a whole copy', copied('range', 'bytes=0-2'), ...invalid('Range', 'bytes=0-2')],
+  wrong('x-amz-copy-source-range', copied('x-amz-copy-source-range', 'bytes=0-2'), 'bytes=0-2'),
   ['if-match', copied('x-amz-copy-source-if-match', '"x"'), ...unmet(/^x-amz-copy-source-if-match$/i)],
   ['if-none-match', copied('x-amz-copy-source-if-none-match', '*'), ...unmet(/^x-amz-copy-source-if-none-match$/i)],
   ...['0-1', 'bytes=', 'bytes=1-0', 'bytes=-1'].map(
@@ -82,6 +87,9 @@ const located = (where: string) => {
 const remove = (headers: Record<string, string>): Ask => ({ method: 'DELETE', target: KEY, headers })
 const TAG = '<Tagging><TagSet><Tag><Key>a</Key><Value/></Tag></TagSet></Tagging>'
 
+const OWNERSHIP = '<OwnershipControls><Rule><ObjectOwnership>Mine</ObjectOwnership></Rule></OwnershipControls>'
+const PAYMENT = '<RequestPaymentConfiguration><Payer>Requester</Payer></RequestPaymentConfiguration>'
+
 /** What takes a document. */
 const DOCUMENTS = [
   ...['/rows?tagging', '/rows?lifecycle', '/rows?cors', '/rows?inventory&id=x', '/rows?logging', '/rows?versioning'],
@@ -110,6 +118,8 @@ export const documents: Row[] = [
       [`PUT ${target}: too many`, set(tags(...many)), '400 BadRequest'],
     ]
   }),
+  ['ownership', document('PUT', '/rows?ownershipControls', OWNERSHIP), '400 MalformedXML'],
+  ['requester pays', document('PUT', '/rows?requestPayment', PAYMENT), '501 NotImplemented'],
   // s3/lifecycle/configuration has the others.
   ['lifecycle: no rule', lifecycle(''), '400 MalformedXML'],
   ['lifecycle: ID', lifecycle(LONG_ID), ...invalid('ID')],

@@ -17,6 +17,7 @@ export const writes: Row[] = [
     [`x-amz-checksum-${name}: x`, put({ [`x-amz-checksum-${name}`]: 'x' }), '400 InvalidRequest'],
     [`empty x-amz-checksum-${name}`, put({ [`x-amz-checksum-${name}`]: '' }), '400 InvalidRequest'],
   ]),
+  ['an unknown checksum', put({ 'x-amz-checksum-blake3': 'AAAA' }), '400 InvalidRequest'],
   ['another checksum', put({ 'x-amz-checksum-crc32': 'AAAAAA==' }), '400 BadDigest'],
   ['two', put({ 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-checksum-crc32c': 'AAAAAA==' }), '400 InvalidRequest'],
   ['x-amz-sdk-checksum-algorithm', put({ 'x-amz-sdk-checksum-algorithm': 'ROT13' }), '400 InvalidRequest'],
@@ -47,9 +48,27 @@ export const writes: Row[] = [
   ['If-None-Match on a key that is there', put({ 'if-none-match': '*' }, 'data', KEY), ...unmet('If-None-Match')],
   ['If-Match of another ETag', put({ 'if-match': '"x"' }, 'data', KEY), ...unmet('If-Match')],
   ['If-Match without object', put({ 'if-match': '"x"' }), '404 NoSuchKey'],
+  ...[
+    ['GOVERNANCE', undefined],
+    [undefined, '2090-01-01T00:00:00Z'],
+    ['governance', '2090-01-01T00:00:00Z'],
+    ['GOVERNANCE', '2020-01-01T00:00:00Z'],
+    ['GOVERNANCE', '2090-02-30T00:00:00Z'],
+    ['GOVERNANCE', '2090'],
+  ].map(([mode, until]): Row => {
+    const ask = put({
+      ...(mode && { 'x-amz-object-lock-mode': mode }),
+      ...(until && { 'x-amz-object-lock-retain-until-date': until }),
+    })
+    return [`a lock ${mode} until ${until}`, ask, '400 InvalidArgument']
+  }),
+  ['a legal hold', put({ 'x-amz-object-lock-legal-hold': 'on' }), '400 InvalidArgument'],
   ['metadata of 2049 bytes', put({ 'x-amz-meta-a': 'v'.repeat(2048) }), '400 MetadataTooLarge', tooLarge(2048)],
   ['a key of 1025 bytes', put({}, 'data', `/rows/${'k'.repeat(1025)}`), '400 KeyTooLongError', tooLarge(1024)],
-  ['a redirect to no place', put({ 'x-amz-website-redirect-location': 'x' }), '400 InvalidRedirectLocation'],
+  ...['x', 'ftp://a.example/', `/${'a'.repeat(2048)}`].map((place): Row => {
+    const ask = put({ 'x-amz-website-redirect-location': place })
+    return [`a redirect to ${place.slice(0, 20)}`, ask, '400 InvalidRedirectLocation']
+  }),
   ['a key that is no UTF-8', put({}, 'data', '/rows/%ff'), '400 InvalidURI'],
   ...['x-amz-server-side-encryption-context', 'x-amz-write-offset-bytes'].map(
     (name): Row => [name, put({ [name]: 'x' }), '501 NotImplemented', { Header: name }],
@@ -60,6 +79,7 @@ export const writes: Row[] = [
     put({ 'x-amz-server-side-encryption-customer-algorithm': 'x' }),
     '400 InvalidEncryptionAlgorithmError',
   ],
+  ['two layers of encryption', put({ 'x-amz-server-side-encryption': 'aws:kms:dsse' }), '501 NotImplemented'],
   ['an unknown encryption', put({ 'x-amz-server-side-encryption': 'x' }), '400 InvalidArgument'],
   ...['renameObject', 'encryption', 'surprise'].map(
     (name): Row => [`PUT ?${name}`, put({}, 'data', `/rows/key?${name}`), '501 NotImplemented'],

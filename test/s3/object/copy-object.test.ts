@@ -122,20 +122,3 @@ for (const mode of modes) {
     t.match(await send('HEAD', '/bucket/quiet'), { status: 200, headers: { 'x-amz-meta-mtime': '1' } })
   })
 }
-
-for (const mode of modes) {
-  t.test(`${mode}: a source key that no object can have is refused before the gateway is asked`, async (t) => {
-    const { endpoint } = await startInProcess(t, mode, { identities: [keys] })
-    const send = (path: string, more: Partial<Wanted>) =>
-      signedRequest(endpoint, keys, { method: 'PUT', path, ...more })
-    await send('/bucket', {})
-    const begun = await signedRequest(endpoint, keys, { method: 'POST', path: '/bucket/k', query: { uploads: '' } })
-    const uploadId = /<UploadId>(.*?)</.exec(begun.body)?.[1] ?? ''
-    for (const bytes of [1025, 54_000]) {
-      const headers = { 'x-amz-copy-source': `/bucket/${'k'.repeat(bytes)}` }
-      t.match(await send('/bucket/copy', { headers }), { status: 400, code: 'KeyTooLongError' })
-      const part = await send('/bucket/k', { headers, query: { uploadId, partNumber: '1' } })
-      t.match(part, { status: 400, code: 'KeyTooLongError' })
-    }
-  })
-}

@@ -117,19 +117,6 @@ for (const mode of modes) {
       t.equal((await user.get(Bucket, 'm')).body.toString('latin1', 0, MAGIC.length), MAGIC, 'decided at its begin')
     })
 
-    t.test('what is not there is refused by name', async (t) => {
-      const at = { Bucket: 'secret', Key: 'refused', Body: 'x' }
-      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms:dsse' }), { name: 'NotImplemented' })
-      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'rot13' as 'AES256' }), {
-        name: 'InvalidArgument',
-      })
-      const SSEKMSEncryptionContext = Buffer.from('{"a":"b"}').toString('base64')
-      await t.rejects(s3.putObject({ ...at, ServerSideEncryption: 'aws:kms', SSEKMSEncryptionContext }), {
-        name: 'NotImplemented',
-      })
-      await t.rejects(s3.headObject({ Bucket: 'secret', Key: 'refused' }), { name: 'NotFound' })
-    })
-
     t.test('ranges of an object that is replaced behind the back', async (t) => {
       const at = { Bucket: 'secret', Key: 'replaced' }
       const first = bytes('first', 4 * CHUNK)

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { Decrypter } from 'age-encryption'
 import t from 'tap'
 import { newIdentity, recipientOf } from '../../../src/objects/encryption/age-header.js'
@@ -92,21 +91,6 @@ t.test('keys with names', async (t) => {
     t.match(await s3.copyObject({ ...to('copy'), ServerSideEncryption: 'AES256' }), {
       ServerSideEncryption: 'AES256',
     })
-  })
-
-  t.test('forms', async (t) => {
-    const fields = {
-      'x-amz-server-side-encryption': 'aws:kms',
-      'x-amz-server-side-encryption-aws-kms-key-id': 'archive',
-    }
-    const { url, fields: signed } = await createPresignedPost(s3, { Bucket, Key: 'form', Fields: fields })
-    const form = new FormData()
-    for (const [name, value] of Object.entries(signed)) form.append(name, value)
-    form.append('file', 'by form')
-    const { status, headers } = await fetch(url, { method: 'POST', body: form })
-    t.equal(status, 204)
-    t.equal(headers.get('x-amz-server-side-encryption-aws-kms-key-id'), 'archive')
-    t.ok(await opens(archive ?? '', await storedAt('form')))
   })
 
   t.test('the default of a bucket, and policies', async (t) => {

@@ -9,7 +9,7 @@ import { startServices } from '../../../src/services/index.js'
 import { openUserRegistry } from '../../../src/services/platform/user-registry.js'
 import { send } from '../../services/platform/platform-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { keptLog, type LogLine } from '../../support/server/kept-log.js'
+import { keptLog } from '../../support/server/kept-log.js'
 
 export const ROLE = 'arn:aws:iam::000000000000:role/platform-user'
 
@@ -23,40 +23,8 @@ export interface Credentials {
   readonly sessionToken: string
 }
 
-export interface StsAnswer {
-  readonly status: number
-  readonly text: string
-  readonly code: string | undefined
-  member(name: string): string
-}
-
-export interface StsScene {
-  readonly endpoint: string
-  /** A second proxy on the same state, if asked for. */
-  readonly folder: string
-  readonly gatewayUrl: string
-  readonly lines: LogLine[]
-  /** Adds a user of the platform and signs in; gives the JWT. */
-  newUser(email: string): Promise<string>
-  /** The JWT of the first user. */
-  owner(): Promise<string>
-  /** Milliseconds by which the clock of sessions is ahead. */
-  advance(ms: number): void
-  /** Calls the token service without a signature. */
-  sts(parameters: Readonly<Record<string, string>>): Promise<StsAnswer>
-  /** Temporary credentials; throws unless they are issued. */
-  assume(token: string, more?: Readonly<Record<string, string>>): Promise<Credentials>
-  s3(credentials: S3ClientConfig['credentials']): S3
-  /** Stops the proxy alone and starts it again on the same data. */
-  restart(): Promise<void>
-}
-
 /** The embedded services with a task platform, and a proxy to them in this process. */
-export async function startSts(
-  t: Test,
-  options: Partial<ProxyOptions> = {},
-  quirks: typeof legacy = [],
-): Promise<StsScene> {
+export async function startSts(t: Test, options: Partial<ProxyOptions> = {}, quirks: typeof legacy = []) {
   const folder = temporaryFolder(t)
   const data = join(folder, 'services')
   const local = { host: '127.0.0.1', port: 0 }
@@ -87,21 +55,25 @@ export async function startSts(
   return {
     endpoint: serving.url,
     folder,
-    gatewayUrl: services.gateway.url,
     lines,
-    async newUser(email) {
+    /** Adds a user of the platform and signs in; gives the JWT. */
+    async newUser(email: string): Promise<string> {
       const user = { email, password: PASSWORD }
       const registry = await openUserRegistry(data)
       await registry.add(user.email, user.password)
       await registry.close()
       return signIn(user)
     },
+    /** The JWT of the first user. */
     owner: () => signIn({ ...first }),
-    advance(ms) {
+    /** Sets the clock of sessions ahead. */
+    advance(ms: number) {
       ahead += ms
     },
+    /** Calls the token service without a signature. */
     sts,
-    async assume(token, more = {}) {
+    /** Temporary credentials; throws unless they are issued. */
+    async assume(token: string, more: Readonly<Record<string, string>> = {}): Promise<Credentials> {
       const answer = await sts(assumeParameters(token, more))
       if (answer.status !== 200) throw new Error(answer.text)
       return {
@@ -110,7 +82,7 @@ export async function startSts(
         sessionToken: answer.member('SessionToken'),
       }
     },
-    s3(credentials) {
+    s3(credentials: S3ClientConfig['credentials']): S3 {
       const client = new S3({
         endpoint: serving.url,
         region: 'us-east-1',
@@ -121,6 +93,7 @@ export async function startSts(
       t.teardown(() => client.destroy())
       return client
     },
+    /** Stops the proxy alone and starts it again on the same data. */
     async restart() {
       await proxy.close()
       proxy = await open()
@@ -140,7 +113,7 @@ export function assumeParameters(token: string, more: Readonly<Record<string, st
   }
 }
 
-async function callSts(endpoint: string, parameters: Readonly<Record<string, string>>): Promise<StsAnswer> {
+async function callSts(endpoint: string, parameters: Readonly<Record<string, string>>) {
   const response = await fetch(endpoint, { method: 'POST', body: new URLSearchParams(parameters) })
   const text = await response.text()
   const member = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1] ?? ''

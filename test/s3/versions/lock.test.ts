@@ -2,7 +2,6 @@ import type { S3 } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
-import { lockOf } from '../../../src/s3/versions/lock-headers.js'
 import { contentMd5 } from '../../support/content/content.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'
@@ -225,37 +224,6 @@ t.test('a delete marker has no lock', async (t) => {
   await t.rejects(s3.putObjectRetention({ Bucket, Key: 'k', VersionId, Retention }), { name: 'MethodNotAllowed' })
   await s3.deleteObject({ Bucket, Key: 'k', VersionId })
   t.ok((await s3.headObject({ Bucket, Key: 'k' })).VersionId, 'the marker is deleted, and the version is back')
-})
-
-t.test('headers that ask for a lock', async (t) => {
-  const now = Date.parse('2026-01-01T00:00:00Z')
-  const of = (mode?: string, until?: string, hold?: string) =>
-    lockOf(
-      Object.fromEntries(
-        Object.entries({ mode, 'retain-until-date': until, 'legal-hold': hold })
-          .filter(([, value]) => value !== undefined)
-          .map(([name, value]) => [`x-amz-object-lock-${name}`, value]),
-      ),
-      now,
-    )
-  const until = Date.parse('2026-01-02T03:04:05Z')
-  for (const text of ['2026-01-02T03:04:05Z', '2026-01-02T03:04:05.000Z', '2026-01-02T05:04:05+02:00'])
-    t.same(of('GOVERNANCE', text), { mode: 'GOVERNANCE', until }, text)
-  t.same(of('COMPLIANCE', '2026-01-02T03:04:05Z', 'ON'), { mode: 'COMPLIANCE', until, hold: true })
-  t.same(of(undefined, undefined, 'OFF'), {})
-  for (const wrong of [
-    ['GOVERNANCE'],
-    [undefined, '2026-01-02T03:04:05Z'],
-    ['governance', '2026-01-02T03:04:05Z'],
-    ['GOVERNANCE', '2026-01-01T00:00:00Z'],
-    ['GOVERNANCE', '2025-12-31T00:00:00Z'],
-    ['GOVERNANCE', '2026-02-30T00:00:00Z'],
-    ['GOVERNANCE', '2027'],
-    ['GOVERNANCE', 'tomorrow'],
-    [undefined, undefined, 'on'],
-    [undefined, undefined, ''],
-  ])
-    t.throws(() => of(...wrong), { code: 'InvalidArgument' }, JSON.stringify(wrong))
 })
 
 t.test('an upload in parts keeps a date that has passed before its completion', async (t) => {

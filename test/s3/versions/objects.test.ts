@@ -3,12 +3,8 @@ import type { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
-import { openState } from '../../../src/state/open-state.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { Between } from '../../support/gateway/between.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
 import { type InProcess, startInProcess } from '../../support/server/in-process.js'
-import { keptLog } from '../../support/server/kept-log.js'
 
 // Reads, writes and removals of versions over HTTP, with the embedded gateway.
 
@@ -265,30 +261,6 @@ t.test('suspended versioning', async (t) => {
   t.same((await s3.getObjectTagging({ Bucket, Key })).TagSet, [], 'no tags of an object that is gone')
 })
 
-t.test('the version without an id leaves no record behind its delete marker', async (t) => {
-  const state = await openState({ data: temporaryFolder(t), log: keptLog().log })
-  t.teardown(() => state.close())
-  const box = await startBox(t, { state })
-  const { s3 } = box
-  const put = async (Key: string) => (await s3.putObject({ Bucket, Key, Body: 'x', Tagging: 'a=b' })).VersionId
-  await put('before')
-  await box.versioning('Enabled')
-  const id = await put('with-id')
-  await box.versioning('Suspended')
-  await put('null')
-  const recordOf = async (key: string) => (await state.objects.get(Bucket, key))?.tags?.length
-  for (const [Key, left] of [
-    ['before', undefined],
-    ['null', undefined],
-    ['with-id', 1],
-  ] as const) {
-    t.equal(await recordOf(Key), 1)
-    t.equal((await s3.deleteObject({ Bucket, Key })).VersionId, 'null')
-    t.equal(await recordOf(Key), left, Key)
-  }
-  t.same((await s3.getObjectTagging({ Bucket, Key: 'with-id', VersionId: id })).TagSet, [{ Key: 'a', Value: 'b' }])
-})
-
 t.test('encrypted versions', async (t) => {
   const box = await startBox(t)
   const { s3 } = box
@@ -311,25 +283,6 @@ t.test('encrypted versions', async (t) => {
   const copy = await s3.getObject({ Bucket, Key: 'copy' })
   t.ok(bodies[0]?.equals((await copy.Body?.transformToByteArray()) ?? Buffer.alloc(0)))
   t.equal(copy.ServerSideEncryption, 'AES256')
-})
-
-t.test('checksums of parts stay with their version', async (t) => {
-  const box = await startBox(t)
-  const { s3 } = box
-  const Key = 'parts'
-  await box.versioning('Enabled')
-  const upload = async (text: string) => {
-    const { UploadId } = await s3.createMultipartUpload({ Bucket, Key, ChecksumAlgorithm: 'CRC32' })
-    const sent = await s3.uploadPart({ Bucket, Key, UploadId, PartNumber: 1, Body: text, ChecksumAlgorithm: 'CRC32' })
-    const Parts = [{ PartNumber: 1, ETag: sent.ETag, ChecksumCRC32: sent.ChecksumCRC32 }]
-    const done = await s3.completeMultipartUpload({ Bucket, Key, UploadId, MultipartUpload: { Parts } })
-    return { VersionId: done.VersionId, crc: sent.ChecksumCRC32 }
-  }
-  const versions = [await upload('the first'), await upload('the second one')]
-  for (const { VersionId, crc } of versions) {
-    const { ObjectParts } = await s3.getObjectAttributes({ Bucket, Key, VersionId, ObjectAttributes: ['ObjectParts'] })
-    t.equal(ObjectParts?.Parts?.[0]?.ChecksumCRC32, crc)
-  }
 })
 
 t.test('events tell the version', async (t) => {
@@ -357,28 +310,6 @@ t.test('events tell the version', async (t) => {
     `ObjectRemoved:Delete ${marker}`,
     `ObjectRemoved:Delete ${one} with its revision`,
   ])
-})
-
-t.test('a bucket without versions costs one call of the gateway for each request', async (t) => {
-  const box = await startInProcess(t, 'full', { identities: [keys] })
-  const between = await Between.start(t, box.gateway)
-  await box.restart({ gateway: { url: between.url, account: box.gateway.account } })
-  const { s3 } = box
-  const Key = 'k'
-  await s3.createBucket({ Bucket })
-  // Tokens, and what is known of the bucket, are kept from here on.
-  await s3.putObject({ Bucket, Key, Body: 'first', ChecksumAlgorithm: 'CRC32' })
-  await textOf(s3, Key)
-  const callsOf = async (request: () => Promise<unknown>) => {
-    const before = between.requests.length
-    await request()
-    return between.requests.slice(before).map(({ method, path }) => `${method} ${path.split('/')[2]?.split('?')[0]}`)
-  }
-  t.same(await callsOf(() => s3.putObject({ Bucket, Key, Body: 'text', ChecksumAlgorithm: 'CRC32' })), ['PUT upload'])
-  t.same(await callsOf(() => textOf(s3, Key)), ['GET download'])
-  t.same(await callsOf(() => s3.headObject({ Bucket, Key })), ['HEAD download'])
-  t.same(await callsOf(() => s3.listObjectsV2({ Bucket })), ['POST webrpc'])
-  t.same(await callsOf(() => s3.deleteObject({ Bucket, Key })), ['POST webrpc'])
 })
 
 t.test('a gateway without versions knows "null" alone', async (t) => {

@@ -64,17 +64,6 @@ t.test('legacy: a gateway with one version of each object', async (t) => {
   t.match(await s3.listObjectVersions({ Bucket: 'box' }), {
     Versions: [{ Key: 'k', VersionId: 'null', IsLatest: true }],
   })
-  for (const [name, query, body] of [
-    ['PutObjectRetention', 'retention', '<Retention/>'],
-    ['PutObjectLegalHold', 'legal-hold', '<LegalHold><Status>ON</Status></LegalHold>'],
-  ] as const) {
-    const answer = await send('PUT', '/box/k', { query: { [query]: '' }, body, headers: contentMd5(body) })
-    t.match(answer, { status: 501, code: 'NotImplemented' }, name)
-    t.match(answer.body, `${name} is not implemented: the gateway cannot protect objects`)
-  }
-  const rule = '<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>'
-  const configured = await send('PUT', '/box', { query: { 'object-lock': '' }, body: rule, headers: contentMd5(rule) })
-  t.match(configured, { status: 501, code: 'NotImplemented' })
   for (const [path, headers] of [
     ['/locked', { 'x-amz-bucket-object-lock-enabled': 'true' }],
     ['/box/locked', { 'x-amz-object-lock-legal-hold': 'ON' }],
