@@ -24,26 +24,20 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
   const free = ['--port', '0', '--gateway-port', '0']
   const dangling = join(t.testdirName, 'dangling')
   symlinkSync(join(t.testdirName, 'nowhere'), dangling)
-  const failures: [what: string, args: string[], message: RegExp][] = [
+  const own = ['--data', join(t.testdirName, 'own')]
+  const { port } = new URL(running.endpoint)
+  const { port: gatewayPort } = new URL(running.gateway)
+  for (const [what, args, message] of [
     ['the data folder is in use', ['--data', data, ...free], /data folder .* in use/],
-    [
-      'the port is in use',
-      ['--data', join(t.testdirName, 'b'), '--gateway-port', '0', '--port', new URL(running.endpoint).port],
-      /in use by another process.* --port/,
-    ],
-    [
-      'the gateway’s port is in use',
-      ['--data', join(t.testdirName, 'c'), '--port', '0', '--gateway-port', new URL(running.gateway).port],
-      /in use by another process.* --gateway-port/,
-    ],
+    ['the port is', [...own, ...free, '--port', port], /in use by another process.* --port/],
+    ['that of the gateway is', [...own, ...free, '--gateway-port', gatewayPort], /another process.* --gateway-port/],
     ['the data folder is a file', ['--data', 'package.json', ...free], /package\.json/],
     ['it is a link that leads nowhere', ['--data', dangling, ...free], /dangling cannot be used: it is a link/],
     // Node's own recursive mkdir does not return from this one.
     ...(existsSync('/proc/self')
-      ? [['it cannot be made', ['--data', '/proc/none/data', ...free], /holds no files/] as [string, string[], RegExp]]
+      ? [['it cannot be made', ['--data', '/proc/none/data', ...free], /holds no files/] as const]
       : []),
-  ]
-  for (const [what, args, message] of failures) {
+  ] as const) {
     const { code, stdout, stderr } = await runCli(['serve', '--log-level', 'error', ...args])
     t.equal(code, 1, what)
     t.match(stderr, message, what)
