@@ -1,6 +1,6 @@
 import { definePlugin } from 'dealgate'
-import { archiveClasses, LocalCopyUpkeep } from './archive/keeper.js'
 import { restores } from './archive/restore-job.js'
+import { archiveClasses, LocalCopyUpkeep } from './archive/upkeep.js'
 import { configurationOf } from './configuration.js'
 import { DealDeps, dealGauges } from './deps.js'
 import { dealInventory } from './inventory.js'

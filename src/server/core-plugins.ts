@@ -57,7 +57,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   stsPlugin({
     sessions: { issue: noGateway },
     principals: { keep: noGateway },
-    standing: { accountOf: noGateway },
+    acceptedTokens: { accountOf: noGateway },
     limits: { run: noGateway },
     ownAccount: noGateway,
     policyProblem: noGateway,

@@ -16,14 +16,14 @@ import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import { STS_NAMESPACE } from '../../http/error-reply.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
+import { AcceptedTokens } from './accepted-tokens.js'
 import { Parameters, readIdentityToken, stsError } from './parameters.js'
 import { Principals, principalOf, SealedSessions, sessionKey, type TemporaryCredentials } from './sessions.js'
-import { AcceptedTokens } from './standing.js'
 
 export interface StsDeps {
   readonly sessions: Pick<SealedSessions, 'issue'>
   readonly principals: Pick<Principals, 'keep'>
-  readonly standing: Pick<AcceptedTokens, 'accountOf'>
+  readonly acceptedTokens: Pick<AcceptedTokens, 'accountOf'>
   readonly limits: Pick<ClientRate, 'run'>
   /** The account of the server itself. */
   readonly ownAccount: () => Promise<GatewayAccount>
@@ -179,8 +179,8 @@ function credentialsElement(issued: TemporaryCredentials, expires: number): stri
   return `<Credentials>${content.join('')}</Credentials>`
 }
 
-async function exchange({ standing }: StsDeps, identityToken: string): Promise<GatewayAccount> {
-  const account = await standing.accountOf(identityToken).catch((error: unknown) => {
+async function exchange({ acceptedTokens }: StsDeps, identityToken: string): Promise<GatewayAccount> {
+  const account = await acceptedTokens.accountOf(identityToken).catch((error: unknown) => {
     if (error instanceof S3Error && error.code === 'NotImplemented') throw error
     throw stsError('IDPCommunicationError', 'The object gateway could not check the token. Try again.', error)
   })
@@ -272,10 +272,10 @@ export interface OpenedSts {
 export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenStsOptions): OpenedSts {
   const clock = () => performance.now()
   const key = sessionKey(state)
-  const standing = new AcceptedTokens({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
+  const acceptedTokens = new AcceptedTokens({ ask: (token) => pool.keyPairOf(token), clock, use: tokenUse })
   const principals = new Principals(state, key, given.ownAccount)
-  const sessions = new SealedSessions({ key, standing, credentials, ...given })
+  const sessions = new SealedSessions({ key, acceptedTokens, credentials, ...given })
   const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)
-  const parts: StsDeps = { sessions, principals, standing, limits, ...given }
+  const parts: StsDeps = { sessions, principals, acceptedTokens, limits, ...given }
   return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }
 }

@@ -7,7 +7,7 @@ import type { State } from '../../api/state.js'
 import type { Sessions, Signer } from '../../auth/signer.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isSameAccount } from '../../gateway/account/session.js'
-import type { AcceptedTokens } from './standing.js'
+import type { AcceptedTokens } from './accepted-tokens.js'
 
 /** Most opened tokens that are kept. */
 const MAX_SESSIONS = 2000
@@ -40,7 +40,7 @@ export interface TemporaryCredentials {
 
 interface SessionsOptions {
   readonly key: SessionKey
-  readonly standing: AcceptedTokens
+  readonly acceptedTokens: AcceptedTokens
   /** Key pairs that are not temporary. */
   readonly credentials: Credentials
   /** The account of the server itself. */
@@ -136,8 +136,8 @@ export class SealedSessions implements Sessions {
     const isOwn = (await this.#options.ownAccount()).accessKey === account.accessKey
     const identity = Object.freeze({ ...principal(account, isOwn), session: Object.freeze(session) })
     return async () => {
-      const standing = await this.#options.standing.accountOf(content.j)
-      return standing && isSameAccount(standing, account) ? identity : undefined
+      const current = await this.#options.acceptedTokens.accountOf(content.j)
+      return current && isSameAccount(current, account) ? identity : undefined
     }
   }
 }

@@ -5,7 +5,7 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import t from 'tap'
 import type { Identity } from '../../../src/api/identity.js'
-import { AcceptedTokens } from '../../../src/s3/sts/standing.js'
+import { AcceptedTokens } from '../../../src/s3/sts/accepted-tokens.js'
 import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'
 import { run } from '../../support/programs/run.js'
@@ -287,14 +287,14 @@ t.test('how long an answer about a token counts', async (t) => {
   let now = 0
   let answer: () => Promise<typeof ACCOUNT | undefined> = async () => ACCOUNT
   let asked = 0
-  const standing = new AcceptedTokens({
+  const tokens = new AcceptedTokens({
     ask: () => {
       asked++
       return answer()
     },
     clock: () => now,
   })
-  const look = () => standing.accountOf('token')
+  const look = () => tokens.accountOf('token')
   t.same(await Promise.all([look(), look()]), [ACCOUNT, ACCOUNT])
   t.equal(asked, 1, 'one question for all')
   now = 24_000
@@ -320,5 +320,5 @@ t.test('how long an answer about a token counts', async (t) => {
   await t.rejects(look(), /no answer/, 'but a session does not outlive it')
   answer = async () => ACCOUNT
   t.same(await look(), ACCOUNT)
-  t.same(await standing.accountOf('another'), ACCOUNT)
+  t.same(await tokens.accountOf('another'), ACCOUNT)
 })

@@ -23,7 +23,7 @@ interface Entry {
   pending?: Promise<TokenStanding>
 }
 
-interface StandingOptions {
+interface AcceptedTokensOptions {
   /** Asks the gateway for the key pair of the holder of a token; undefined when it refuses the token. */
   readonly ask: (token: string) => Promise<GatewayAccount | undefined>
   /** Monotonic clock, ms. */
@@ -34,11 +34,11 @@ interface StandingOptions {
 
 /** Remembers for a short time which tokens of the platform are accepted, and for which gateway account. */
 export class AcceptedTokens {
-  readonly #options: StandingOptions
+  readonly #options: AcceptedTokensOptions
   /** By the hash of the token. */
   readonly #entries = new LRUCache<string, Entry>(upTo(MAX_KNOWN))
 
-  constructor(options: StandingOptions) {
+  constructor(options: AcceptedTokensOptions) {
     this.#options = options
   }
 
