@@ -25,9 +25,9 @@ const SERVICES: readonly CopiedService[] = [
 ]
 
 /**
- * Copies the tables of all services from one location to another, while no service uses either. Each is the data folder of
- * the services, or the URL of a PostgreSQL database. Throws RangeError, DatabaseUnavailableError, DataInUseError
- * and DataFolderError.
+ * Copies the tables of all services from one location to another, while no service uses either. Each is the data
+ * folder of the services, or the URL of a PostgreSQL database. Throws RangeError, DatabaseUnavailableError,
+ * DataInUseError and DataFolderError.
  */
 export async function copyServices(
   from: string,

@@ -168,8 +168,8 @@ export class GatewayWitness {
   }
 
   /**
-   * Reports the store id and its mark to the gateway. The gateway knows them once this resolves, with the highest mark that
-   * was reported to it before. Throws S3Error ServiceUnavailable.
+   * Reports the store id and its mark to the gateway. The gateway knows them once this resolves, with the highest mark
+   * that was reported to it before. Throws S3Error ServiceUnavailable.
    */
   async report({ epoch: storeId, over = [], mark = 0 }: StoreIdentity): Promise<number> {
     // By this name, stores that others use do not count it among those of the gateway.

@@ -24,7 +24,7 @@ const EVERY_COLUMN = /(?:\.|,\s*|\b(?:SELECT|RETURNING|DISTINCT)\s+)\*/i
  * The tables of a schema over a connection. The server keeps their statements, with plans: to parse and to plan takes
  * it longer than to run most of them.
  */
-export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>, beside: Options = {}): T {
+export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>, options: Options = {}): T {
   let keeps = true
   const connection: Connection = {
     engine: 'postgres',
@@ -32,7 +32,7 @@ export function tablesOver<T>(runner: Runner, schema: Pick<Schema<T>, 'tables'>,
       const text = numbered(sql)
       // What is prepared later is for one question. A later version may add columns beside a process that runs.
       const isKept = keeps && !EVERY_COLUMN.test(text)
-      return statement(runner, isKept ? { text, name: nameOf(text) } : { text }, beside)
+      return statement(runner, isKept ? { text, name: nameOf(text) } : { text }, options)
     },
   }
   const tables = schema.tables(connection)

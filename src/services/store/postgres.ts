@@ -104,7 +104,7 @@ interface ConnectionOptions {
   readonly watch?: DatabaseWatch | undefined
 }
 
-function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: ConnectionOptions): PostgresDatabase<T> {
+function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, options: ConnectionOptions): PostgresDatabase<T> {
   const connections = (max: number, min: number, pipeline = false) => openPool(url, schema, log, { max, min, pipeline })
   const pools = {
     // One stays, by which a copy finds out whether the service runs.
@@ -113,12 +113,12 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, beside: Co
     transactions: connections(MAX_CONNECTIONS.transactions, 0, true),
     leases: connections(MAX_CONNECTIONS.leases, 0),
   }
-  beside.watch?.pool(() => {
+  options.watch?.pool(() => {
     const sum = (count: (pool: pg.Pool) => number) => Object.values(pools).reduce((all, pool) => all + count(pool), 0)
     const free = sum(({ idleCount }) => idleCount)
     return { busy: sum(({ totalCount }) => totalCount) - free, free, waiting: sum(({ waitingCount }) => waitingCount) }
   })
-  return new PostgresDatabase(pools, schema, log, beside)
+  return new PostgresDatabase(pools, schema, log, options)
 }
 
 /** The connections of one process to a schema. */

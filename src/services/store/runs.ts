@@ -34,10 +34,10 @@ const alive = {
 /** Interval of looks at the own run, ms. */
 const LOOK_MS = 1000
 
-/** What the runs of programs begin with that know versions of objects; quotas of buckets as well. */
-const KNOWING = { versions: 'run_v', quotas: 'run_vq' } as const
+/** How the runs of programs begin that know versions of objects, or quotas of buckets as well. */
+const PREFIXES = { versions: 'run_v', quotas: 'run_vq' } as const
 
-export type Feature = keyof typeof KNOWING
+export type Feature = keyof typeof PREFIXES
 
 /** Of earlier programs, too. */
 const ALL = 'run\\_%'
@@ -74,8 +74,8 @@ export class RunTable {
   }
 
   /** True while a program works with the database that does not know them. */
-  async isEarlierAlive(known: Feature): Promise<boolean> {
-    return (await this.#sql.earlier.get(KNOWING[known])) !== undefined
+  async isEarlierAlive(feature: Feature): Promise<boolean> {
+    return (await this.#sql.earlier.get(PREFIXES[feature])) !== undefined
   }
 
   /** Forgets runs that have ended long ago. */
@@ -89,7 +89,7 @@ export class RunTable {
  * over.
  */
 export class Run {
-  readonly name = `${KNOWING.quotas}${randomBytes(8).toString('hex')}`
+  readonly name = `${PREFIXES.quotas}${randomBytes(8).toString('hex')}`
   readonly #lease: Lease<unknown>
   readonly #renewal: NodeJS.Timeout | undefined
 

@@ -46,7 +46,7 @@ const setBucketQuota = defineSignedMethod({
     const asked = { ...(bytes !== undefined && { bytes }), ...(objects !== undefined && { objects }) }
     const change: Parameters<typeof changeBucket>[2] = ({ quotas }, bucket) =>
       quotas.setIn(bucket, { ...NO_QUOTA, ...quotaOf(bucket), ...asked })
-    await changeBucket(call, bucketName, change, { find: mustGovern, known: 'quotas' })
+    await changeBucket(call, bucketName, change, { find: mustGovern, feature: 'quotas' })
     return standing(bucketName, call)
   },
 })

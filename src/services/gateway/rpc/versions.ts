@@ -105,20 +105,23 @@ const setObjectLock = defineSignedMethod({
 })
 
 /** Throws GatewayError InvalidBucketState while a program would pass by versions and locks, or quotas. */
-export async function mustKnow({ runs }: Pick<GatewayTables, 'runs'>, known: Feature): Promise<void> {
-  if (await runs.isEarlierAlive(known)) throw new GatewayError('InvalidBucketState', { value: EARLIER })
+export async function mustKnow({ runs }: Pick<GatewayTables, 'runs'>, feature: Feature): Promise<void> {
+  if (await runs.isEarlierAlive(feature)) throw new GatewayError('InvalidBucketState', { value: EARLIER })
 }
 
 /**
  * Changes a bucket alone: what goes on there has ended, or begins after it.
  * @param find finds the bucket, and refuses an account that may not change it
- * @param known what other programs would pass by
+ * @param feature what other programs would pass by
  */
 export async function changeBucket(
   { context, account }: SignedCall,
   bucketName: string,
   change: (tables: GatewayTables, bucket: BucketRow) => Promise<void>,
-  { find = mustOwnBucket, known = 'versions' }: { readonly find?: typeof mustOwnBucket; readonly known?: Feature } = {},
+  {
+    find = mustOwnBucket,
+    feature = 'versions',
+  }: { readonly find?: typeof mustOwnBucket; readonly feature?: Feature } = {},
 ): Promise<void> {
   const found = await find(context, account, bucketName)
   const work = async (tables: GatewayTables) => {
@@ -126,7 +129,7 @@ export async function changeBucket(
     const bucket = await find(context, account, bucketName, tables)
     // Another one, whose lock this is not.
     if (bucket.id !== found.id) throw new GatewayError('NoSuchBucket', { bucket: bucketName })
-    await mustKnow(tables, known)
+    await mustKnow(tables, feature)
     await change(tables, bucket)
   }
   await context.db.transaction(work, { locks: [bucketLock(found)] })

@@ -25,9 +25,9 @@ interface Pair {
 }
 
 /**
- * Copies the tables of the services to an empty location, and compares all rows. A copy that was interrupted goes on where
- * it has stopped. Until it is complete, no service starts there. Throws RangeError when the
- * copy differs or something else is in its place, and what the locations throw.
+ * Copies the tables of the services to an empty location, and compares all rows. A copy that was interrupted goes on
+ * where it has stopped. Until it is complete, no service starts there. Throws RangeError when the copy differs or
+ * something else is at the location, and what the locations throw.
  * @param services the first one is always there
  */
 export async function copyTables(
