@@ -20,8 +20,6 @@ export type Principal =
 export interface Conditions {
   /** The values of a key in lower case, such as `aws:sourceip`; undefined if the request does not have the key. */
   get(key: string): readonly string[] | undefined
-  /** The keys of the request that start with this prefix. */
-  keys?(prefix: string): Iterable<string>
 }
 
 /** One request, as a policy sees it. */

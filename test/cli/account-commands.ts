@@ -15,9 +15,9 @@ export async function account<T = Pair>(data: string, ...args: string[]): Promis
 }
 
 /** Makes a key pair of S3 that acts as an account. */
-export async function keysFor(data: string, { accessKey, secretKey }: Pair) {
+export async function keysFor(data: string, { accessKey, secretKey }: Pair, ...more: string[]) {
   const args = ['--account-access-key', accessKey, '--account-secret-key', secretKey]
-  const { stdout } = await runCli(['keys', 'add', '--data', data, '--print', 'json', ...args])
+  const { stdout } = await runCli(['keys', 'add', '--data', data, '--print', 'json', ...args, ...more])
   return JSON.parse(stdout) as { accessKeyId: string; secretAccessKey: string }
 }
 

@@ -1,20 +1,28 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { AuditEntry, AuditLog } from '../../src/server/audit.js'
+import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 
-t.test('changes of access and settings are recorded before they are answered', async (t) => {
+const OWNER = { region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+
+/** A server, and what it records. */
+async function startAudited(t: Test, options: Partial<ProxyOptions> = {}) {
   const entries: AuditEntry[] = []
-  const { s3, endpoint } = await startInProcess(t, 'full', {
-    audit: { write: async (entry) => void entries.push(entry) },
+  const audit: AuditLog = { write: async (entry) => void entries.push(entry) }
+  return { ...(await startInProcess(t, 'full', { audit, ...options })), entries }
+}
+
+t.test('changes of access and settings are recorded before they are answered', async (t) => {
+  const { s3, endpoint, entries } = await startAudited(t, {
     identities: [
       { accessKeyId: 'test-key', secretAccessKey: 'test-secret' },
       { accessKeyId: 'limited', secretAccessKey: 'limited-secret', rights: [{ bucket: 'other', access: 'read' }] },
     ],
   })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  const owner = { ...OWNER, endpoint }
   t.equal((await send(owner, { method: 'PUT', target: '/audited' })).status, 200)
   await s3.send(new PutObjectCommand({ Bucket: 'audited', Key: 'a', Body: 'a' }))
   await send(owner, { method: 'GET', target: '/audited/a' })
@@ -44,8 +52,7 @@ t.test('changes of access and settings are recorded before they are answered', a
 })
 
 t.test('removals of versions are recorded, and which', async (t) => {
-  const entries: AuditEntry[] = []
-  const { s3 } = await startInProcess(t, 'full', { audit: { write: async (entry) => void entries.push(entry) } })
+  const { s3, entries } = await startAudited(t)
   const Bucket = 'audited'
   await s3.createBucket({ Bucket, ObjectLockEnabledForBucket: true })
   const put = async (more = {}) => (await s3.putObject({ Bucket, Key: 'a', Body: 'a', ...more })).VersionId
@@ -69,11 +76,8 @@ t.test('removals of versions are recorded, and which', async (t) => {
 })
 
 t.test('forms that give access are recorded with their signer', async (t) => {
-  const entries: AuditEntry[] = []
-  const { s3, endpoint } = await startInProcess(t, 'full', {
-    audit: { write: async (entry) => void entries.push(entry) },
-  })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  const { s3, endpoint, entries } = await startAudited(t)
+  const owner = { ...OWNER, endpoint }
   await send(owner, { method: 'PUT', target: '/forms' })
   const post = async (Fields: Record<string, string>, change: (form: FormData) => void = () => {}) => {
     const { url, fields } = await createPresignedPost(s3, { Bucket: 'forms', Key: 'in/f', Fields })
@@ -101,7 +105,7 @@ t.test('the refusal of an unsigned request waits for no disk', async (t) => {
     write: async ({ action }, writing) => void written.push([action, writing?.durable]),
   }
   const { endpoint } = await startInProcess(t, 'full', { audit })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  const owner = { ...OWNER, endpoint }
   await send(owner, { method: 'PUT', target: '/signed' })
   t.equal((await fetch(`${endpoint}/signed?policy`, { method: 'PUT', body: '{}' })).status, 403)
   t.equal((await fetch(`${endpoint}/unsigned`, { method: 'PUT' })).status, 403)
@@ -117,7 +121,7 @@ t.test('the refusal of an unsigned request waits for no disk', async (t) => {
 t.test('a request is answered even if the audit log cannot be written, and the log has its entry', async (t) => {
   const audit = { write: () => Promise.reject(new Error('disk full')) }
   const { endpoint, lines } = await startInProcess(t, 'full', { audit })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
+  const owner = { ...OWNER, endpoint }
   t.equal((await send(owner, { method: 'PUT', target: '/unwritten' })).status, 200)
   t.ok(
     lines.some(

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { account, keysFor, logsIn, type Pair } from '../cli/account-commands.js'
 import { Client } from '../services/gateway/client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
@@ -9,39 +10,12 @@ import { Command, runCli, stopAtEnd } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 
-interface Pair {
-  readonly accessKey: string
-  readonly secretKey: string
-}
-
-interface Keys {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-}
-
-async function printed<T>(...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await runCli([...args, '--print', 'json'])
-  if (code !== 0) throw new Error(stderr)
-  return JSON.parse(stdout)
-}
-
-const addKeys = (data: string, { accessKey, secretKey }: Pair, ...more: string[]) =>
-  printed<Keys>(
-    ...['keys', 'add', '--data', data, '--account-access-key', accessKey, '--account-secret-key', secretKey],
-    ...more,
-  )
-
 const ROTATE = '/-/gateway/v1/credentials/rotate'
+
+type Keys = Awaited<ReturnType<typeof keysFor>>
 
 function call(endpoint: string, keys: Keys, method: string, path: string, body = '', query = {}) {
   return signedRequest(endpoint, keys, { method, path, body, query, headers: { 'content-type': 'application/json' } })
-}
-
-async function logsIn(url: string, { accessKey, secretKey }: Pair): Promise<boolean> {
-  return new Client(url, 'gateway').call('Login', { username: accessKey, password: secretKey }).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** Changes the keys as another client of the gateway does. */
@@ -62,10 +36,10 @@ t.test('two accounts: what the gateway says to each, and new keys for one of the
   const running = await startDealgate(t, { data })
   const { endpoint, gateway } = running
   const owner = { accessKeyId: running.accessKey, secretAccessKey: running.secretKey }
-  const account = await printed<Pair>('account', 'add', '--data', data)
-  const tenant = await addKeys(data, account)
-  const beside = await addKeys(data, account)
-  const limited = await addKeys(data, account, '--right', 'read:theirs', '--allow', 'gateway:*')
+  const theirs = await account(data, 'add')
+  const tenant = await keysFor(data, theirs)
+  const beside = await keysFor(data, theirs)
+  const limited = await keysFor(data, theirs, '--right', 'read:theirs', '--allow', 'gateway:*')
 
   await call(endpoint, tenant, 'PUT', '/theirs')
   await call(endpoint, tenant, 'PUT', '/theirs/key', '12345')
@@ -77,22 +51,16 @@ t.test('two accounts: what the gateway says to each, and new keys for one of the
   t.match(await info(owner, 'storage-info'), { Used: 0 })
 
   t.match(await call(endpoint, limited, 'POST', ROTATE, '{}'), { status: 403, body: /"AccessDenied"/ })
-  t.match(await call(endpoint, tenant, 'POST', ROTATE, '{"NewAccessKey":"other-key"}'), {
-    status: 400,
-    body: /"InvalidArgument"/,
-  })
-  t.match(await call(endpoint, tenant, 'POST', ROTATE, '{"NewSecretKey":"short"}'), {
-    status: 400,
-    body: /"InvalidArgument"/,
-  })
-  t.ok(await logsIn(gateway, account), 'nothing has changed')
+  for (const body of ['{"NewAccessKey":"other-key"}', '{"NewSecretKey":"short"}'])
+    t.match(await call(endpoint, tenant, 'POST', ROTATE, body), { status: 400, body: /"InvalidArgument"/ }, body)
+  t.ok(await logsIn(gateway, theirs), 'nothing has changed')
 
   const rotated = await call(endpoint, tenant, 'POST', ROTATE, '{}')
   t.match(rotated, { status: 200 })
-  t.same(JSON.parse(rotated.body), { AccessKey: account.accessKey })
-  t.notOk(await logsIn(gateway, account))
+  t.same(JSON.parse(rotated.body), { AccessKey: theirs.accessKey })
+  t.notOk(await logsIn(gateway, theirs))
   const text = readFileSync(join(data, 'credentials.json'), 'utf8')
-  t.notMatch(text, account.secretKey)
+  t.notMatch(text, theirs.secretKey)
   for (const { account: stored } of JSON.parse(text))
     t.ok(await logsIn(gateway, stored), 'all key pairs of the account')
   for (const keys of [tenant, beside, limited])
@@ -183,10 +151,7 @@ const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 
 t.test('killed at any time, the server gets in afterwards', async (t) => {
   const data = join(temporaryFolder(t), 'data')
-  const account = { accessKey: 'tenant', secretKey: 'secret-of-tenant' }
-  const services = ['--account-access-key', account.accessKey, '--account-secret-key', account.secretKey]
-  await printed('account', 'add', '--data', data, ...services)
-  const tenant = await addKeys(data, account)
+  const tenant = await keysFor(data, await account(data, 'add'))
   const running = await startDealgate(t, { data })
   for (let round = 0; round < ROUNDS; round++) {
     t.equal((await call(running.endpoint, tenant, 'GET', '/')).status, 200, 'it gets in')

@@ -1,97 +1,54 @@
-import {
-  CreateBucketCommand,
-  GetBucketPolicyCommand,
-  GetBucketTaggingCommand,
-  HeadObjectCommand,
-  ListBucketsCommand,
-  ListObjectsV2Command,
-  PutBucketTaggingCommand,
-  PutObjectCommand,
-  S3Client,
-} from '@aws-sdk/client-s3'
 import t from 'tap'
-import { type InProcess, startInProcess } from '../support/server/in-process.js'
+import { GatewayUser } from '../support/gateway/gateway-user.js'
+import { startInProcess } from '../support/server/in-process.js'
 import { modes } from '../support/server/modes.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { stopMonotonicClock } from '../support/waiting.js'
 
 const identity = { accessKeyId: 'key', secretAccessKey: 'secret-key' }
 
-/** A client of the gateway's JSON-RPC, at the address of the S3 endpoint. */
-class RpcClient {
-  readonly #endpoint: string
-  #token: string | undefined
-
-  constructor(endpoint: string) {
-    this.#endpoint = endpoint
-  }
-
-  async logIn({ accessKey, secretKey }: InProcess['gateway']['account']): Promise<void> {
-    const { token } = await this.call('web.Login', { username: accessKey, password: secretKey })
-    this.#token = String(token)
-  }
-
-  async call(method: string, params: object): Promise<Record<string, unknown>> {
-    const headers: Record<string, string> = { 'content-type': 'application/json', 'user-agent': 'Mozilla/5.0' }
-    if (this.#token !== undefined) headers.authorization = `Bearer ${this.#token}`
-    const body = JSON.stringify({ id: 1, jsonrpc: '2.0', method, params })
-    const response = await fetch(`${this.#endpoint}/gateway/webrpc`, { method: 'POST', headers, body })
-    const answer = (await response.json()) as { result?: Record<string, unknown>; error?: { message: string } }
-    if (answer.error) throw new Error(answer.error.message)
-    return answer.result ?? {}
-  }
-}
-
 for (const mode of modes) {
   t.test(`${mode}: JSON-RPC and S3 on one port, and neither sees what the other has replaced`, async (t) => {
-    const { endpoint, gateway } = await startInProcess(t, mode, { identities: [identity], passthrough: true })
-    const rpc = new RpcClient(endpoint)
-    await rpc.logIn(gateway.account)
-    const s3 = new S3Client({
-      endpoint,
-      region: 'us-east-1',
-      forcePathStyle: true,
-      maxAttempts: 1,
-      credentials: identity,
-    })
-    t.teardown(() => s3.destroy())
+    const { endpoint, gateway, s3 } = await startInProcess(t, mode, { identities: [identity], passthrough: true })
+    const rpc = new GatewayUser({ ...gateway.account, url: endpoint })
+    await rpc.login()
     const Bucket = 'shared-bucket'
-    const names = async () => (await s3.send(new ListBucketsCommand({}))).Buckets?.map(({ Name }) => Name)
+    const names = async () => (await s3.listBuckets({})).Buckets?.map(({ Name }) => Name)
 
     await rpc.call('web.MakeBucket', { bucketName: Bucket })
     t.same(await names(), [Bucket])
-    for (const Key of ['a', 'b', 'c', 'd']) await s3.send(new PutObjectCommand({ Bucket, Key, Body: 'content' }))
+    for (const Key of ['a', 'b', 'c', 'd']) await s3.putObject({ Bucket, Key, Body: 'content' })
 
     t.test('an object that was removed is in no page of a listing that is under way', async (t) => {
-      const first = await s3.send(new ListObjectsV2Command({ Bucket, MaxKeys: 1 }))
+      const first = await s3.listObjectsV2({ Bucket, MaxKeys: 1 })
       await rpc.call('web.RemoveObject', { bucketName: Bucket, objects: ['b'] })
       const token = { ContinuationToken: first.NextContinuationToken }
-      const rest = await s3.send(new ListObjectsV2Command({ Bucket, ...token }))
+      const rest = await s3.listObjectsV2({ Bucket, ...token })
       t.same(
         rest.Contents?.map(({ Key }) => Key),
         ['c', 'd'],
       )
-      await t.rejects(s3.send(new HeadObjectCommand({ Bucket, Key: 'b' })), { name: 'NotFound' })
+      await t.rejects(s3.headObject({ Bucket, Key: 'b' }), { name: 'NotFound' })
     })
 
     t.test('a policy holds at once', async (t) => {
       t.equal((await fetch(`${endpoint}/${Bucket}/a`)).status, 403)
       await rpc.call('web.SetBucketPolicy', { bucketName: Bucket, prefix: '', policy: 'readonly' })
       t.equal(await (await fetch(`${endpoint}/${Bucket}/a`)).text(), 'content')
-      t.match((await s3.send(new GetBucketPolicyCommand({ Bucket }))).Policy, 's3:GetObject')
+      t.match((await s3.getBucketPolicy({ Bucket })).Policy, 's3:GetObject')
       await rpc.call('web.SetBucketPolicy', { bucketName: Bucket, prefix: '', policy: 'none' })
       t.equal((await fetch(`${endpoint}/${Bucket}/a`)).status, 403)
     })
 
     t.test('a bucket that is made again has nothing of the one before', async (t) => {
       const again = { Bucket: 'again' }
-      await s3.send(new CreateBucketCommand(again))
+      await s3.createBucket(again)
       const Tagging = { TagSet: [{ Key: 'team', Value: 'red' }] }
-      await s3.send(new PutBucketTaggingCommand({ ...again, Tagging }))
+      await s3.putBucketTagging({ ...again, Tagging })
       await rpc.call('web.DeleteBucket', { bucketName: 'again' })
-      await t.rejects(s3.send(new GetBucketTaggingCommand(again)), { name: 'NoSuchBucket' })
+      await t.rejects(s3.getBucketTagging(again), { name: 'NoSuchBucket' })
       await rpc.call('web.MakeBucket', { bucketName: 'again' })
-      await t.rejects(s3.send(new GetBucketTaggingCommand(again)), { name: 'NoSuchTagSet' })
+      await t.rejects(s3.getBucketTagging(again), { name: 'NoSuchTagSet' })
     })
 
     t.test('no bucket can have the name of the gateway’s paths', async (t) => {
@@ -112,11 +69,9 @@ t.test('a client that tries out keys through the passthrough must wait, the prox
   const { endpoint, gateway } = await startInProcess(t, 'full', { identities: [identity], passthrough: true })
   // The first wait is a second.
   stopMonotonicClock(t)
-  const right = gateway.account
-  const guesser = new RpcClient(endpoint)
-  for (let i = 0; i < 5; i++)
-    await t.rejects(guesser.logIn({ ...right, secretKey: `wrong-key-${i}` }), { message: /^Authentication failed/ })
-  await t.rejects(guesser.logIn(right), { message: /^Too many log-ins/ })
+  const user = (secretKey: string) => new GatewayUser({ ...gateway.account, secretKey, url: endpoint })
+  for (let i = 0; i < 5; i++) await t.rejects(user(`wrong-key-${i}`).login(), { message: /Authentication failed/ })
+  await t.rejects(user(gateway.account.secretKey).login(), { message: /Too many log-ins/ })
   const { status } = await signedRequest(endpoint, identity, { method: 'GET', path: '/' })
   t.equal(status, 200, 'the proxy logs in for the first time')
 })
