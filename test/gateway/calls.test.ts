@@ -64,6 +64,14 @@ t.test('a session that has ended is renewed once, by 401 or by text', async (t) 
   }
 })
 
+t.test('a gateway that refuses for ever is asked twice', async (t) => {
+  const gateway = await start(t, {
+    before: ({ method }, response) => method !== 'web.Login' && !!response.writeHead(401).end(),
+  })
+  await t.rejects(gateway.client().listBuckets(), { code: 'AccessDenied' })
+  t.equal(gateway.count('web.ListBuckets'), 2)
+})
+
 t.test('a wrong gateway key pair is said to be that', async (t) => {
   const gateway = await start(t, {
     rpc: {

@@ -103,6 +103,7 @@ t.test('objects go in and come out, in every mode', async (t) => {
       }
       if (strict) {
         t.ok((await put(client, 'x/', Buffer.alloc(0))).revision)
+        await t.rejects(put(client, 'x/', Buffer.alloc(1)), { code: 'InvalidArgument' })
         t.match(await client.stat('bucket', 'x/'), { size: 0, revision: 'marker' })
         t.equal((await read(await client.download('bucket', 'x/'))).length, 0)
       }

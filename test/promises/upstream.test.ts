@@ -105,6 +105,7 @@ t.test('calls', async (t) => {
   t.match((await list()).body.toString(), '<Key>object</Key>')
   const faults: Record<string, (response: ServerResponse) => void> = {
     'a page': sendPage,
+    'no listing': answering('{"jsonrpc":"2.0","id":"1","result":{"objects":1}}'),
     'objects that are none': answering('{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":5,"size":"x"}]}}'),
     'an object of an impossible day': answering(
       '{"jsonrpc":"2.0","id":"1","result":{"objects":[{"name":"an object of an impossible day","lastModified":"2026-02-45T00:00:00Z","size":1,"contentType":""}]}}',

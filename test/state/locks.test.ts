@@ -266,6 +266,7 @@ async function abandoned(t: Test): Promise<void> {
   await leases.acquire(held, 60_000, 0, DEAD)
   await leases.acquire(lease('nobody asks again'), 60_000, 0, DEAD)
   await leases.acquire(others, 60_000, 0, ALIVE)
+  await leases.acquire(lease('runs out'), 1, 0, ALIVE)
   t.type(await leases.renew(held, 60_000), 'number')
   t.equal(await leases.acquire(waiter, 60_000, 500, DEAD), undefined)
   leases.abandon(DEAD, 50)
@@ -276,7 +277,12 @@ async function abandoned(t: Test): Promise<void> {
   t.type(await leases.renew(others, 60_000), 'number', 'those of others stay')
   await leases.release(next)
   await leases.release(others)
-  await until('nothing is left', () => leases.size === 0)
+  await until('nothing is left, also of one that ran out', async () => {
+    const one = lease('one')
+    await leases.acquire(one, 60_000)
+    await leases.release(one)
+    return leases.size === 0
+  })
 }
 
 t.test('leases in redis', { skip: redis.skip }, async (t) => {
