@@ -5,7 +5,7 @@ import { newDatabase } from '../services/engine.js'
 import { postgres } from '../state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
-import { Command, runCli, stopAtEnd } from '../support/server/cli.js'
+import { runCli, startCli } from '../support/server/cli.js'
 import { Dealgate } from '../support/server/dealgate.js'
 
 // Several servers over one data folder and one PostgreSQL database, started at the same moment.
@@ -13,19 +13,11 @@ import { Dealgate } from '../support/server/dealgate.js'
 const { skip } = postgres
 const PORTS = ['gateway', 'platform', 'payment'].flatMap((service) => [`--${service}-port`, '0'])
 
-interface Services {
-  readonly gateway: string
-  readonly accessKey: string
-  readonly secretKey?: string
-  readonly platformPassword?: string
-}
+const environmentOf = (database?: string): Record<string, string> =>
+  database === undefined ? {} : { DEALGATE_DATABASE: database }
 
-const services = (t: Test, data: string, database?: string): Command<Services> => {
-  const env: Record<string, string> = database === undefined ? {} : { DEALGATE_DATABASE: database }
-  const command = new Command<Services>(['services', '--data', data, ...PORTS], env)
-  stopAtEnd(t, 'services', command)
-  return command
-}
+const services = (t: Test, data: string, database?: string) =>
+  startCli(t, ['services', '--data', data, ...PORTS], environmentOf(database))
 
 t.test('three servers begin at once, and serve the same', { skip }, async (t) => {
   const [version] = await awsVersions(t)
@@ -57,33 +49,16 @@ t.test('three servers begin at once, and serve the same', { skip }, async (t) =>
   t.match(await second.apiFailing('head-object', '--bucket', 'shared', '--key', 'key'), /404/)
 })
 
-t.test('services begin at once, with one key pair', { skip }, async (t) => {
-  const url = await newDatabase()
-  const data = temporaryFolder(t)
-  const both = [services(t, data, url), services(t, data, url)]
-  await Promise.all(both.map((one) => one.start()))
-  const [first, second] = both.map(({ line }) => line)
-  t.equal(first?.accessKey, second?.accessKey)
-  t.equal(both.filter(({ line }) => line.secretKey !== undefined).length, 1, 'one has made the keys')
-  await Promise.all(both.map((one) => one.stop()))
-  const again = services(t, data, url)
-  await again.start()
-  t.same([again.line.accessKey, again.line.secretKey], [first?.accessKey, undefined], 'and they stay')
-})
-
 t.test('tables in the folder and in PostgreSQL do not go together', { skip }, async (t) => {
   const url = await newDatabase()
   const data = temporaryFolder(t)
-  const run = (database?: string) =>
-    runCli(['services', '--data', data, ...PORTS], database === undefined ? {} : { DEALGATE_DATABASE: database })
-  const shared = services(t, data, url)
-  await shared.start()
+  const run = (database?: string) => runCli(['services', '--data', data, ...PORTS], environmentOf(database))
+  const shared = await services(t, data, url)
   t.match(await run(), { code: 1, stderr: /in use by another running instance\. Stop that one or choose another/ })
   await shared.stop()
   t.match(await run(), { code: 1, stderr: /are in PostgreSQL: start with --database/ })
   const other = temporaryFolder(t)
-  const alone = services(t, other)
-  await alone.start()
+  await services(t, other)
   const refused = await runCli(['services', '--data', other, ...PORTS], { DEALGATE_DATABASE: url })
   t.match(refused, { code: 1, stderr: /in use by another running instance\. Stop that one: it has its tables there/ })
 })
