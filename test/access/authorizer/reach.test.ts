@@ -124,8 +124,9 @@ t.test('a grant reaches what it names, and nothing else', async (t) => {
       t.equal(await status(as[who]({ method: 'GET', path: '/partly/in/none' })), '404 NoSuchKey')
       t.match(await status(as[who]({ method: 'GET', path: '/partly/in/secret' })), /^403/, 'it is there')
       t.match(await status(as[who]({ method: 'GET', path: '/partly/in/no/none' })), /^403/, 'an explicit deny')
-      for (const query of [{}, { prefix: 'in/' }])
-        t.match(await status(as[who]({ method: 'GET', path: '/partly/out/none', query })), /^403/)
+      const refused = { method: 'GET', path: '/partly/out/none' }
+      for (const one of [refused, { ...refused, query: { prefix: 'in/' } }])
+        t.match(await status(as[who](one)), /^403/, 'not below the prefix, whatever the query says')
     }
     const open = { 'x-amz-object-ownership': 'ObjectWriter', 'x-amz-acl': 'public-read' }
     await as.owner({ method: 'PUT', path: '/listed', headers: open })
