@@ -40,7 +40,7 @@ export async function login(config: Config, own: LoginFlags): Promise<void> {
   const email = (own.email ?? (await ask('E-mail: ', '--email'))).trim()
   const password = own.passwordStdin
     ? await firstLine()
-    : await askSecretly('Password: ', '--password-stdin and the password there')
+    : await ask('Password: ', '--password-stdin and the password there', false)
   const token = await signIn(platform, email, password)
   const account = await keyPair(config, gateway, token)
   const session = aws && (await assume(endpoint, token))
@@ -153,17 +153,8 @@ export async function postForm(
   }
 }
 
-/** Asks at the terminal. Throws ConfigError without one. */
-export async function ask(question: string, instead: string): Promise<string> {
-  return prompt(question, instead, true)
-}
-
-/** As `ask`, and shows nothing of the answer. */
-async function askSecretly(question: string, instead: string): Promise<string> {
-  return prompt(question, instead, false)
-}
-
-async function prompt(question: string, instead: string, shown: boolean): Promise<string> {
+/** Asks at the terminal, and shows the answer if it may be `shown`. Throws ConfigError without a terminal. */
+export async function ask(question: string, instead: string, shown = true): Promise<string> {
   if (!process.stdin.isTTY) throw new ConfigError([`standard input is no terminal: give ${instead}`])
   process.stderr.write(question)
   const silent = new Writable({ write: (_, __, done) => done() })

@@ -1,4 +1,3 @@
-import type { AnyOperation } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
 import { type OptionFacts, optionFacts } from '../plugins/describe/option-facts.js'
 import { type Loadable, loadPlugins } from '../plugins/load-plugins.js'
@@ -91,7 +90,13 @@ function explanation({ plugin, source, definition }: Row): string {
     ...(definition ? [options.length > 0 ? '  Options:' : '  It takes no options.'] : []),
     ...columns(options.map((option) => [option.name, facts(option), option.description])),
     ...(plugin.operations.length > 0 ? ['  Operations:'] : []),
-    ...columns(plugin.operations.map((operation) => [operation.name, routeText(operation), summaryOf(operation)])),
+    ...columns(
+      plugin.operations.map((operation) => [
+        operation.name,
+        routeText(operation),
+        operation.call?.summary ?? operation.source,
+      ]),
+    ),
     '',
   ].join('\n')
 }
@@ -99,10 +104,6 @@ function explanation({ plugin, source, definition }: Row): string {
 /** `[integer, 1 to 10; default 3]` */
 function facts({ accepts, default: standard, required }: OptionFacts): string {
   return `[${[accepts, required ? 'required' : standard && `default ${standard}`].filter(Boolean).join('; ')}]`
-}
-
-function summaryOf({ call, source }: AnyOperation): string {
-  return call?.summary ?? source
 }
 
 function columns(rows: readonly (readonly string[])[]): string[] {

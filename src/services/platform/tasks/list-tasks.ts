@@ -38,7 +38,7 @@ const filters: Readonly<Record<string, Filter>> = {
     const tags = readTags(text)
     return {
       sql: tags.map(() => "instr(',' || tags || ',', ?) > 0").join(' AND ') || '1 = 1',
-      values: tags.map(inCommas),
+      values: tags.map((tag) => `,${tag},`),
     }
   },
   max_price: (text, name) => ({ sql: 'max_price <= ?', values: [readPrice(text, name)] }),
@@ -56,10 +56,6 @@ function readFilters(query: URLSearchParams): Condition[] {
     if (text.includes('\0')) throw new HttpError(400, `${name} has a character that no text may have.`)
     return text === '' ? [] : [filter(text, name)]
   })
-}
-
-function inCommas(tag: string): string {
-  return `,${tag},`
 }
 
 function readBit(text: string, name: string): number {
