@@ -58,9 +58,9 @@ export class ArchiveProxy {
     t: Test,
     deal: Options['deal'] = {},
     more: Partial<Options> = {},
-    { hop = false } = {},
+    { hop = false, epochSeconds = 0.001, platform = false } = {},
   ): Promise<ArchiveProxy> {
-    const gateway = await startEmbedded(t, 'full', { epochSeconds: 0.001 })
+    const gateway = await startEmbedded(t, 'full', { epochSeconds, platform })
     const running = new ArchiveProxy(t, gateway)
     running.between = hop ? await Between.start(t, gateway) : undefined
     await running.open(deal, more)
@@ -88,40 +88,57 @@ export class ArchiveProxy {
   get host() {
     return this.#proxy.host
   }
-  close(): Promise<void> {
-    return this.#proxy.close()
-  }
 
   put(key: string, more: Partial<PutObjectCommandInput> = {}) {
     const wanted = { Bucket: BUCKET, Key: key, Body: `the bytes of ${key}`, StorageClass: 'GLACIER', ...more } as const
     return this.s3.send(new PutObjectCommand(wanted))
   }
 
-  head(key: string): Promise<HeadObjectCommandOutput> {
-    return this.s3.send(new HeadObjectCommand({ Bucket: BUCKET, Key: key }))
+  head(Key: string, VersionId?: string): Promise<HeadObjectCommandOutput> {
+    return this.s3.send(new HeadObjectCommand({ Bucket: BUCKET, Key, VersionId }))
   }
 
-  async read(key: string, Range?: string): Promise<string | undefined> {
-    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: BUCKET, Key: key, Range }))
+  async read(Key: string, VersionId?: string): Promise<string | undefined> {
+    const { Body } = await this.s3.send(new GetObjectCommand({ Bucket: BUCKET, Key, VersionId }))
     return Body?.transformToString()
   }
 
   /** HTTP status of the answer. */
-  async restore(key: string, RestoreRequest?: RestoreRequest): Promise<number | undefined> {
-    const { $metadata } = await this.s3.send(new RestoreObjectCommand({ Bucket: BUCKET, Key: key, RestoreRequest }))
-    return $metadata.httpStatusCode
+  async restore(Key: string, RestoreRequest?: RestoreRequest, VersionId?: string): Promise<number | undefined> {
+    const asked = new RestoreObjectCommand({ Bucket: BUCKET, Key, RestoreRequest, VersionId })
+    return (await this.s3.send(asked)).$metadata.httpStatusCode
   }
 
   /** Waits until HEAD is as it is to be. */
-  untilHead(what: string, key: string, is: (head: HeadObjectCommandOutput) => boolean) {
+  untilHead(what: string, key: string, is: (head: HeadObjectCommandOutput) => boolean, versionId?: string) {
     return until(what, async () => {
-      const head = await this.head(key)
+      const head = await this.head(key, versionId)
       return is(head) && head
     })
   }
 
-  untilCold(key: string) {
-    return this.untilHead(`${key} is cold`, key, ({ StorageClass, Restore }) => StorageClass === 'GLACIER' && !Restore)
+  untilCold(key: string, versionId?: string) {
+    const isCold = ({ StorageClass, Restore }: HeadObjectCommandOutput) => StorageClass === 'GLACIER' && !Restore
+    return this.untilHead(`${key} is cold`, key, isCold, versionId)
+  }
+
+  /** Waits until the bytes are back, for the days for which they were asked for. */
+  untilRestored(key: string, versionId?: string) {
+    return this.untilHead(`${key} is back`, key, ({ Restore }) => Restore?.includes('expiry-date') ?? false, versionId)
+  }
+
+  /** Waits until the bytes are back for good. */
+  untilKept(key: string, versionId?: string) {
+    const isKept = ({ StorageClass, Restore }: HeadObjectCommandOutput) => StorageClass === 'GLACIER_IR' && !Restore
+    return this.untilHead(`${key} is here for good`, key, isKept, versionId)
+  }
+
+  /** A call about the bucket or an object of it; the target is what follows the name of the bucket. */
+  async call(method: string, target: string, body?: object, headers: Record<string, string> = {}) {
+    const whole = `/${BUCKET}${target}${target.includes('?') ? '&' : '?'}format=json`
+    const sent = { body, headers: { prefer: 'wait=60', ...headers } }
+    const answer = await signedCall(this.endpoint, owner, method, whole, sent)
+    return { ...answer, json: answer.body.startsWith('{') ? JSON.parse(answer.body) : undefined }
   }
 
   /** Jobs about this key, the newest first. */
@@ -169,22 +186,21 @@ export class ArchiveProxy {
 
   /** Rows of an inventory of now, by the names of their columns. */
   async inventory(): Promise<Record<string, string>[]> {
-    const asked = { body: { Id: 'deals' }, headers: { prefer: 'wait=300' } }
-    const answer = await signedCall(this.endpoint, owner, 'POST', `/${BUCKET}?x-inventory=&format=json`, asked)
-    return rowsOf(this.s3, JSON.parse(answer.body).Manifest, REPORTS)
+    const { json } = await this.call('POST', '?x-inventory=', { Id: 'deals' }, { prefer: 'wait=300' })
+    return rowsOf(this.s3, json.Manifest, REPORTS)
   }
 
-  control(body: Record<string, string>): Promise<void> {
-    return this.#gateway.control(body)
+  advance(epochs: number): Promise<void> {
+    return this.#gateway.advance(epochs)
   }
 
   fault(name: string, on: boolean, minerId = terms.minerId): Promise<void> {
-    return this.control({ MinerId: minerId, Fault: name, On: String(on) })
+    return this.#gateway.fault(minerId, name, on)
   }
 
   /** Lets so many epochs, which are milliseconds here, go by in the network and on the plugin's clock. */
   async pass(epochs: number): Promise<void> {
-    await this.control({ AdvanceEpochs: String(epochs) })
+    await this.advance(epochs)
     this.ahead += epochs
   }
 }

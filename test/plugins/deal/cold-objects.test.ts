@@ -8,26 +8,19 @@ import type { Job } from '../../../src/api/jobs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
+import { ask as askServer } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
-import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
-import { controlNetwork, owner } from './proxy.js'
+import { controlNetwork } from './proxy.js'
 
 t.jobs = 4
 
 const verified = { eviction: 'verified' } as const
 
-/**
- * A call about the bucket or an object of it. Each has a token of its own: two requests of one second with the same
- * signature are one order.
- */
-async function ask(proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 60) {
-  const headers = { prefer: `wait=${wait}`, 'idempotency-key': randomBytes(16).toString('hex') }
-  const whole = `/${BUCKET}${target}${target.includes('?') ? '&' : '?'}format=json`
-  const answer = await signedCall(proxy.endpoint, owner, method, whole, { body, headers })
-  return { ...answer, json: answer.body.startsWith('{') ? JSON.parse(answer.body) : undefined }
-}
+/** Each call has a token of its own: two requests of one second with the same signature are one order. */
+const ask = (proxy: ArchiveProxy, method: string, target: string, body?: object, wait = 60) =>
+  proxy.call(method, target, body, { prefer: `wait=${wait}`, 'idempotency-key': randomBytes(16).toString('hex') })
 
 /** Lets so many objects be brought back, and holds the others back until it is called. Needs a proxy with a hop. */
 function holdRetrievals({ between }: ArchiveProxy, free = 0): () => void {
@@ -110,9 +103,7 @@ async function kept(t: Test, RenewBeforeDays?: number) {
       200,
     )
   const deals = async () => (await ask(proxy, 'GET', '/kept?x-deal=')).json.DealEntry
-  const untilHere = () =>
-    proxy.untilHead('it is here for good', 'kept', (head) => head.StorageClass === 'GLACIER_IR' && !head.Restore)
-  return { proxy, deals, untilHere }
+  return { proxy, deals }
 }
 
 t.test('an encrypted object is evicted, renewed and verified by its stored bytes', { buffered: true }, async (t) => {
@@ -133,26 +124,26 @@ t.test('an encrypted object is evicted, renewed and verified by its stored bytes
   t.equal(renewed.doubted, undefined)
   await proxy.untilCold('sealed')
   t.equal(await proxy.restore('sealed', { Days: 1 }), 202)
-  await proxy.untilHead('it is here', 'sealed', (head) => head.Restore?.includes('expiry-date') ?? false)
+  await proxy.untilRestored('sealed')
   t.equal(await proxy.read('sealed'), Body)
 })
 
 t.test('an object is brought back for good when nothing renews its last deal', { buffered: true }, async (t) => {
-  const { proxy, untilHere } = await kept(t)
+  const { proxy } = await kept(t)
   await proxy.pass(1_405_000)
-  await untilHere()
+  await proxy.untilKept('kept')
   await proxy.pass(200_000)
   t.equal(await proxy.read('kept'), 'the bytes of kept')
 })
 
 t.test('an object is brought back for good also when its deal cannot be renewed', { buffered: true }, async (t) => {
-  const { proxy, deals, untilHere } = await kept(t, 30)
+  const { proxy, deals } = await kept(t, 30)
   const records = proxy.host.state.records<DealRecord>('deals')
   const [{ Deal }] = await deals()
   const record = await records.get(Deal.DealCid)
   if (record) await records.set(Deal.DealCid, { ...record, deal: { ...record.deal, price: 'as agreed' } })
   await proxy.pass(1_405_000)
-  await untilHere()
+  await proxy.untilKept('kept')
   t.equal((await deals()).length, 1)
 })
 
@@ -231,7 +222,7 @@ t.test('an object whose bytes are only in a deal has another deal made from it',
   await until('the deal is verified', async () => (await records.get(second))?.verified !== undefined)
   await proxy.fault('offline', true)
   t.equal(await proxy.restore('a', { Days: 1 }), 202)
-  await proxy.untilHead('it comes back from the new deal', 'a', ({ Restore }) => /expiry-date/.test(Restore ?? ''))
+  await proxy.untilRestored('a')
   t.equal(await proxy.read('a'), BODY)
 })
 
@@ -311,25 +302,20 @@ t.test('killed while the bytes are on their way back, there is one deal, paid on
     const { headers } = await send(server, { method: 'HEAD', target: '/cold/a' })
     return headers['x-amz-storage-class'] === 'GLACIER' && headers['x-amz-restore'] === undefined
   })
-  const request = Buffer.from(JSON.stringify({ MinerId: OTHER }))
   const askForDeal = (wait: number) =>
-    send(server, {
-      method: 'POST',
-      target: '/cold/a?format=json&x-deal=',
-      body: request,
-      headers: { 'content-type': 'application/json', 'x-amz-client-token': 'another', prefer: `wait=${wait}` },
+    askServer(server, 'POST', '/cold/a?x-deal=', {
+      json: { MinerId: OTHER },
+      headers: { 'x-amz-client-token': 'another', prefer: `wait=${wait}` },
     })
   // Ten chunks of 1 MiB a second: it takes more than two seconds, in which it is killed as soon as the first bytes are
   // packed.
   await slow(server, true)
   const begun = await askForDeal(0)
   t.equal(begun.status, 202)
-  const id = begun.headers['x-dealgate-job-id']
-  const job = async () =>
-    JSON.parse((await send(server, { method: 'GET', target: `/-/jobs/v1/${id}` })).body.toString())
+  const id = begun.json.JobId
   for (const death of process.env.DEALGATE_STRESS_ROUNDS ? [1, 2] : [1]) {
     await until('bytes of the first deal are on their way into the second', async () => {
-      const { Status, Phase } = await job()
+      const { Status, Phase } = (await askServer(server, 'GET', `/-/jobs/v1/${id}`)).json
       t.notOk(['Complete', 'Failed'].includes(Status), `it is not over at death ${death}`)
       return Phase === 'Packing'
     })
@@ -337,15 +323,13 @@ t.test('killed while the bytes are on their way back, there is one deal, paid on
     await server.start()
   }
   await slow(server, false)
-  const done = await askForDeal(120)
-  t.equal(done.status, 200, done.body.toString())
-  const { Deal, JobId } = JSON.parse(done.body.toString())
-  t.equal(JobId, id, 'the same job')
-  const history = await send(server, { method: 'GET', target: '/cold/a?format=json&x-deal=' })
-  const { DealEntry } = JSON.parse(history.body.toString())
-  t.equal(DealEntry.length, 2)
-  t.equal(DealEntry[1].Deal.DealCid, Deal.DealCid)
-  t.equal(DealEntry[0].Deal.DataCid, Deal.DataCid)
+  const { status, json } = await askForDeal(120)
+  t.equal(status, 200, JSON.stringify(json))
+  t.equal(json.JobId, id, 'the same job')
+  const [first, second, ...others] = (await askServer(server, 'GET', '/cold/a?x-deal=')).json.DealEntry
+  t.same(others, [])
+  t.equal(second.Deal.DealCid, json.Deal.DealCid)
+  t.equal(first.Deal.DataCid, json.Deal.DataCid)
   const inNetwork = readdirSync(join(server.data, 'services', 'network'), { recursive: true, encoding: 'utf8' })
   t.equal(inNetwork.filter((name) => name.endsWith('.car')).length, 2, 'and the providers hold no other')
   const { headers: told } = await send(server, { method: 'HEAD', target: '/cold/a' })

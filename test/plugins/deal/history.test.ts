@@ -105,8 +105,6 @@ t.test('the life of an object, over restarts of the server', async (t) => {
   const { json } = await get(proxy.endpoint, `/-/deal/v1/deals/${made?.DealCid}?expand=history`)
   t.match(json.History.Events[0], { Event: 'DealMade' })
   t.ok(json.History.Events.every(({ DealCid }: Event) => DealCid === made?.DealCid))
-  const xml = await signedCall(proxy.endpoint, owner, 'GET', `/${BUCKET}/a?x-deal-history=`, {})
-  t.match(xml.body, '<Event><Event>Stored</Event>')
 
   await proxy.fault('offline', false)
   await proxy.put('a', { Body: 'another', StorageClass: 'STANDARD' })

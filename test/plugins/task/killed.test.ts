@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { parseAmount } from '../../../src/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
-import { ask, completed, ManyDeaths, rows, today } from '../../support/server/many-deaths.js'
+import { ask, completed, ManyDeaths, rows, spentOf, today } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
 import { farFromMidnight } from '../../support/waiting.js'
 
@@ -37,10 +36,7 @@ function order(server: Dealgate, TaskName: string, wait: number, MaxPrice = TERM
 /** Attofil that count for today, as the refusal of an order beyond the cap states them. */
 async function spent(server: Dealgate, name: string): Promise<bigint> {
   const { json } = await order(server, name, 120, '1000000')
-  const [, amount = ''] = /(\d+(?:\.\d+)?)(?: fil)? are spent/.exec(json.Message ?? '') ?? []
-  const spent = parseAmount(amount)
-  if (spent === undefined) throw new Error(`no amount in ${JSON.stringify(json)}`)
-  return spent
+  return spentOf(json)
 }
 
 t.test(`killed at ${ROUNDS} random moments during tasks: each is created once`, async (t) => {

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DAY_MS } from '../../../src/common/time.js'
+import { parseAmount } from '../../../src/index.js'
 import { countRows } from '../content/rows.js'
 import { type Endpoint, send } from '../sign/send.js'
 import { until } from '../waiting.js'
@@ -74,6 +75,14 @@ export function completed<Result>(what: string, place: () => Promise<Told>): Pro
     if (status !== 200 && status !== 202) throw new Error(`${what}: ${status} ${JSON.stringify(json)}`)
     return status === 200 && (json as Result)
   })
+}
+
+/** Attofil that count for today, as the refusal of an order beyond the cap states them. */
+export function spentOf(refusal: Told['json']): bigint {
+  const [, amount = ''] = /(\d+(?:\.\d+)?)(?: fil)? are spent/.exec(refusal.Message ?? '') ?? []
+  const spent = parseAmount(amount)
+  if (spent === undefined) throw new Error(`no amount in ${JSON.stringify(refusal)}`)
+  return spent
 }
 
 /** Number of rows in a database of the embedded services. */
