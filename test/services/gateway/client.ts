@@ -28,6 +28,13 @@ export interface SendOptions {
 
 export const MOZILLA = 'Mozilla/5.0 (test)'
 
+/** A number that no other write of this process has, and higher than all before. */
+export const fence = (() => {
+  let last = Date.now() * 1000 + 1e9
+  // Writes without a fence get the next number.
+  return () => (last += 1000)
+})()
+
 /** Services over a temp folder, stopped with the test, and a client that is logged in. */
 export async function startGateway(
   t: Test,

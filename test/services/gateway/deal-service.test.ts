@@ -1,28 +1,24 @@
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Clock, rfc3339 } from '../../../src/services/clock.js'
 import { DealService } from '../../../src/services/gateway/deals/deal-service.js'
 import { Tasks } from '../../../src/services/gateway/deals/deals.js'
-import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
+import type { GatewayTables } from '../../../src/services/gateway/index-schema.js'
 import { Holds } from '../../../src/services/gateway/store/holds.js'
 import { silentLog } from '../../../src/services/log.js'
 import { NetworkError } from '../../../src/services/network/network.js'
 import type { Bodies } from '../../../src/services/store/bodies.js'
 import { type Database, type TransactionOptions, UnknownCommitError } from '../../../src/services/store/database.js'
-import { openStore } from '../../../src/services/store/open.js'
 import { Run } from '../../../src/services/store/runs.js'
-import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
-import { emptyDatabase } from '../engine.js'
 import { Gate, ScriptedNetwork } from '../scripted-network.js'
+import { openIndex } from './open-index.js'
 
 /** Deals of one of several processes over an index, in which the test does what the others do. */
 
 const terms = { minerId: 't01000', price: '1', duration: 1000, verifiedDeal: false, fastRetrieval: false }
 
 async function begin(t: Test) {
-  const place = { file: join(temporaryFolder(t), 'index.db'), database: await emptyDatabase() }
-  const db = await openStore({ ...indexSchema, exclusive: false }, place, silentLog)
+  const db = await openIndex(t)
   const run = await Run.begin(db)
   const clock = new Clock()
   const bucket = await db.transaction(async ({ buckets, accounts }) => {
@@ -52,7 +48,6 @@ async function begin(t: Test) {
   t.teardown(async () => {
     await tasks.stop()
     await run.end()
-    await db.close()
   })
   const ask = { account: bucket.owner, bucketName: 'bucket', key: Buffer.alloc(0), terms, token: 'token' }
   const isHeld = () => db.transaction(async ({ buckets }) => (await buckets.lock('bucket', false))?.held === 1)

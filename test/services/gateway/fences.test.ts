@@ -1,16 +1,12 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Clock, rfc3339 } from '../../../src/services/clock.js'
-import { indexSchema } from '../../../src/services/gateway/index-schema.js'
 import type { BucketRow } from '../../../src/services/gateway/store/buckets.js'
 import { Fences } from '../../../src/services/gateway/store/fences.js'
-import { silentLog } from '../../../src/services/log.js'
-import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { emptyDatabase } from '../engine.js'
-import { type Client, connectTo, start, startGateway } from './client.js'
+import { type Client, connectTo, fence, start, startGateway } from './client.js'
+import { openIndex } from './open-index.js'
 
 /**
  * The embedded gateway carries out the writes to one key in the order of their fences, whenever they arrive:
@@ -18,12 +14,6 @@ import { type Client, connectTo, start, startGateway } from './client.js'
  */
 
 const bucketName = 'bucket'
-
-/** A number that no other write of this file has, and higher than all before. */
-const fence = (() => {
-  let last = Date.now() * 1000 + 1e9
-  return () => ++last
-})()
 
 async function gateway(t: Test): Promise<Client> {
   const client = await startGateway(t)
@@ -265,12 +255,7 @@ t.test('fences outlive a restart', async (t) => {
 })
 
 t.test('what is kept of removed keys is bounded, and forgets nothing that matters', async (t) => {
-  const db = await openStore(
-    indexSchema,
-    { file: join(temporaryFolder(t), 'index.db'), database: await emptyDatabase() },
-    silentLog,
-  )
-  t.teardown(() => db.close())
+  const db = await openIndex(t)
   const clock = new Clock()
   const created = rfc3339(1_000_000_000_000_000_000n)
   const [bucket, other] = await db.transaction(async ({ buckets }) => {

@@ -4,6 +4,7 @@ import { Clock, rfc3339 } from '../../../src/services/clock.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
 import { asGatewayError } from '../../../src/services/gateway/exchange.js'
 import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
+import { deleteBucket } from '../../../src/services/gateway/rpc/objects.js'
 import { type BucketRow, bucketLock } from '../../../src/services/gateway/store/buckets.js'
 import { Fences } from '../../../src/services/gateway/store/fences.js'
 import { Holds } from '../../../src/services/gateway/store/holds.js'
@@ -22,6 +23,7 @@ import { Gate } from '../scripted-network.js'
 /** The index of the gateway, on both engines. */
 
 const OWNER = 1
+const inOneProcess = onPostgres ? false : 'on PostgreSQL'
 const clock = new Clock()
 
 /** Bodies that only say what becomes of them. */
@@ -163,6 +165,25 @@ t.test('a bucket that is removed while objects are written to it has none', asyn
   t.equal(stored, isThere ? 8 : 0)
 })
 
+t.test('a bucket with objects is refused before a write under way has ended', { skip: inOneProcess }, async (t) => {
+  const { indexes, bucket } = await connections(t, 1)
+  const { db, changes } = indexes[0] as Index
+  await changes.put(bucket, draft('key'))
+  const gate = new Gate()
+  const write = db.transaction(
+    async ({ buckets }) => {
+      await buckets.lock('bucket', false)
+      await gate.pass()
+    },
+    { locks: [], shares: [bucketLock(bucket)] },
+  )
+  await gate.reached()
+  const asked = { context: { db, quirks: new Set() }, identity: { id: OWNER } } as never
+  await t.rejects(async () => deleteBucket.run({ bucketName: 'bucket' }, asked), new GatewayError('BucketNotEmpty'))
+  gate.open()
+  await write
+})
+
 t.test('an object whose commit has an unknown outcome keeps its body', async (t) => {
   const { indexes, bucket } = await connections(t, 1)
   const { db, run } = indexes[0] as Index
@@ -247,7 +268,7 @@ t.test('what is retained while another deal goes on is left to it', async (t) =>
   t.same(await db.read.retained.unheldBuckets(), [])
 })
 
-t.test('holds of several processes', { skip: onPostgres ? false : 'on PostgreSQL' }, async (t) => {
+t.test('holds of several processes', { skip: inOneProcess }, async (t) => {
   const { indexes, bucket } = await connections(t, 2)
   const [one, other] = indexes as [Index, Index]
   const freed = (generation: string) =>

@@ -1,20 +1,11 @@
 import t, { type Test } from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../src/common/time.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
-import { indexSchema } from '../../../src/services/gateway/index-schema.js'
 import { LockClock } from '../../../src/services/gateway/store/lock-clock.js'
 import { mustBeFree } from '../../../src/services/gateway/store/object-locks.js'
 import { silentLog } from '../../../src/services/log.js'
-import { openStore } from '../../../src/services/store/open.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { emptyDatabase, onPostgres } from '../engine.js'
-
-async function openIndex(t: Test) {
-  const at = { file: `${temporaryFolder(t)}/index.db`, database: await emptyDatabase() }
-  const db = await openStore(indexSchema, at, silentLog)
-  t.teardown(() => db.close())
-  return db
-}
+import { onPostgres } from '../engine.js'
+import { openIndex } from './open-index.js'
 
 /** Moves the clock of this process, and its monotonic one, until the test ends. */
 function moveClocks(t: Test): { by: number; passed: number } {

@@ -2,18 +2,15 @@ import t, { type Test } from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
 import { Clock, rfc3339 } from '../../../src/services/clock.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
-import { indexSchema } from '../../../src/services/gateway/index-schema.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'
 import type { BucketRow } from '../../../src/services/gateway/store/buckets.js'
 import { changeLock, lockNew, mustBeFree } from '../../../src/services/gateway/store/object-locks.js'
-import { silentLog } from '../../../src/services/log.js'
-import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
-import { emptyDatabase } from '../engine.js'
 import { Client, connectTo, start, startGateway } from './client.js'
 import { terms } from './deal-client.js'
 import { Scene } from './deal-scene.js'
+import { openIndex } from './open-index.js'
 
 /** Object lock, as the embedded gateway enforces it on all its interfaces. */
 
@@ -177,12 +174,7 @@ t.test('a folder that is opened as a public gateway keeps its locks', async (t) 
 })
 
 t.test('a lock that cannot be read locks, and no clock begins one earlier', async (t) => {
-  const db = await openStore(
-    indexSchema,
-    { file: `${temporaryFolder(t)}/index.db`, database: await emptyDatabase() },
-    silentLog,
-  )
-  t.teardown(() => db.close())
+  const db = await openIndex(t)
   const unreadable = [
     { mode: 'OTHER', ends: 1, hold: 0 },
     { mode: 'COMPLIANCE', ends: null, hold: 0 },

@@ -12,7 +12,7 @@ import { killed } from '../../support/server/child.js'
 import { until } from '../../support/waiting.js'
 import { newDatabase, onPostgres } from '../engine.js'
 import { inProcess } from './child.js'
-import { Client, encodeKey } from './client.js'
+import { Client, encodeKey, fence } from './client.js'
 import { DealClient, type Envelope } from './deal-client.js'
 import { PRIVATE } from './offline-scene.js'
 import { S3Store } from './s3-store.js'
@@ -22,11 +22,6 @@ import { S3Store } from './s3-store.js'
 const skip = onPostgres ? false : 'on PostgreSQL'
 const bucketName = 'bucket'
 const LIMITS = { reconcileMs: 200 }
-
-const fence = (() => {
-  let last = Date.now() * 1000 + 1e9
-  return () => ++last
-})()
 
 type Process = Awaited<ReturnType<typeof inProcess>>
 

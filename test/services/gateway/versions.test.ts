@@ -7,17 +7,11 @@ import { BODIES, bodyFiles, INDEX } from '../../../src/services/backup.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { databaseOf, onPostgres } from '../engine.js'
-import { type Client, connectTo, start, startGateway } from './client.js'
+import { type Client, connectTo, fence, start, startGateway } from './client.js'
 
 /** Versions of objects, as the RPC and REST interfaces of the embedded gateway have them. */
 
 const bucketName = 'bucket'
-
-const fence = (() => {
-  let last = Date.now() * 1000 + 1e9
-  // Writes without a fence get the next number.
-  return () => (last += 1000)
-})()
 
 interface Listed {
   readonly name: string
