@@ -4,7 +4,6 @@ import { createLogger } from '../../src/common/log.js'
 import { presignQuery } from '../../src/common/sigv4.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { startInProcess } from '../support/server/in-process.js'
-import { type Mode, modes } from '../support/server/modes.js'
 import { sendAsIs, signedRequest } from '../support/sign/signed-request.js'
 import { signVersion2 } from '../support/sign/version-2.js'
 
@@ -12,13 +11,13 @@ const identity = { accessKeyId: 'key', secretAccessKey: 'secret-key' }
 const domain = 's3.example.com'
 
 /** A server behind `/storage`, and one over the same gateway that is not, on which a bucket `storage` can be made. */
-async function start(t: Test, mode: Mode) {
-  const { endpoint, gateway } = await startInProcess(t, mode, {
+async function start(t: Test) {
+  const { endpoint, gateway } = await startInProcess(t, 'full', {
     identities: [identity],
     domains: [domain],
     signedBasePaths: ['/storage'],
   })
-  const plain = await startInProcess(t, mode, { identities: [identity], gateway })
+  const plain = await startInProcess(t, 'full', { identities: [identity], gateway })
   for (const [path, body] of [
     ['/photos', ''],
     ['/photos/a', 'the object a of photos'],
@@ -51,48 +50,46 @@ function version2(resource: string): string {
   return `AWSAccessKeyId=${identity.accessKeyId}&Expires=${expires}&Signature=${encodeURIComponent(signature)}`
 }
 
-for (const mode of modes) {
-  t.test(`${mode}: a signature means one resource, whatever stands before the server`, async (t) => {
-    const endpoint = await start(t, mode)
-    const { host } = new URL(endpoint)
-    const get = (path: string, query: string, at = host) =>
-      sendAsIs(endpoint, { method: 'GET' }, `${path}?${query}`, { host: at })
-    for (const [version, query] of [
-      ['4', version4(host, '/storage/photos/a')],
-      ['2', version2('/storage/photos/a')],
-    ] as const) {
-      t.match(await get('/photos/a', query), { status: 200, body: 'the object a of photos' }, `version ${version}`)
-      t.match(
-        await get('/storage/photos/a', query),
-        { status: 400, code: 'InvalidBucketName' },
-        `version ${version}: the bucket of that name is reserved`,
-      )
-    }
-    const named = `storage.${domain}`
-    t.match(await get('/photos/a', version4(named, '/photos/a'), named), { status: 400, code: 'InvalidBucketName' })
-    t.match(await get('/photos/a', version2('/storage/photos/a'), named), { status: 400, code: 'InvalidBucketName' })
+t.test('a signature means one resource, whatever stands before the server', async (t) => {
+  const endpoint = await start(t)
+  const { host } = new URL(endpoint)
+  const get = (path: string, query: string, at = host) =>
+    sendAsIs(endpoint, { method: 'GET' }, `${path}?${query}`, { host: at })
+  for (const [version, query] of [
+    ['4', version4(host, '/storage/photos/a')],
+    ['2', version2('/storage/photos/a')],
+  ] as const) {
+    t.match(await get('/photos/a', query), { status: 200, body: 'the object a of photos' }, `version ${version}`)
+    t.match(
+      await get('/storage/photos/a', query),
+      { status: 400, code: 'InvalidBucketName' },
+      `version ${version}: the bucket of that name is reserved`,
+    )
+  }
+  const named = `storage.${domain}`
+  t.match(await get('/photos/a', version4(named, '/photos/a'), named), { status: 400, code: 'InvalidBucketName' })
+  t.match(await get('/photos/a', version2('/storage/photos/a'), named), { status: 400, code: 'InvalidBucketName' })
 
-    const photos = `photos.${domain}`
-    for (const [version, query] of [
-      ['4', version4(photos, '/storage/a')],
-      ['2', version2('/photos/storage/a')],
-    ] as const) {
-      t.match(await get('/storage/a', query, photos), { status: 200, body: 'the object storage/a of photos' })
-      t.match(
-        await get('/a', query, photos),
-        { status: 403, code: 'SignatureDoesNotMatch' },
-        `version ${version}: where the host names the bucket no prefix is taken off`,
-      )
-    }
-    for (const method of ['PUT', 'GET', 'DELETE']) {
-      t.match(await signedRequest(endpoint, identity, { method, path: '/storage' }), {
-        status: 400,
-        code: 'InvalidBucketName',
-        body: /reserved/,
-      })
-    }
-  })
-}
+  const photos = `photos.${domain}`
+  for (const [version, query] of [
+    ['4', version4(photos, '/storage/a')],
+    ['2', version2('/photos/storage/a')],
+  ] as const) {
+    t.match(await get('/storage/a', query, photos), { status: 200, body: 'the object storage/a of photos' })
+    t.match(
+      await get('/a', query, photos),
+      { status: 403, code: 'SignatureDoesNotMatch' },
+      `version ${version}: where the host names the bucket no prefix is taken off`,
+    )
+  }
+  for (const method of ['PUT', 'GET', 'DELETE']) {
+    t.match(await signedRequest(endpoint, identity, { method, path: '/storage' }), {
+      status: 400,
+      code: 'InvalidBucketName',
+      body: /reserved/,
+    })
+  }
+})
 
 t.test('base paths of which a signature could mean two things stop the start', async (t) => {
   const data = join(t.testdir(), 'data')

@@ -133,9 +133,7 @@ t.test('the header', async (t) => {
   const unclear = '/b/k?response-content-disposition=a&tagging'
   await refused(t, {
     InvalidArgument: [
-      ['no signature', signed('AWS AKID:')],
       ['no key id', signed('AWS :c2ln')],
-      ['two values', signed('AWS AKID:a b')],
       ['signed in the query too', { ...plain, target: `/b/k?AWSAccessKeyId=a&Signature=b&Expires=1` }],
       ['signed with version 4 too', { ...plain, target: '/b/k?X-Amz-Signature=1' }],
       ['an override whose end does not show', byHeader(`GET ${unclear}`, unclear)],

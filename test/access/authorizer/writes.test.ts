@@ -1,5 +1,6 @@
 import t from 'tap'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
+import type { TextAnswer } from '../../support/sign/signed-request.js'
 import { startWorld } from './world.js'
 
 const ACLS = { 'x-amz-object-ownership': 'ObjectWriter' }
@@ -12,6 +13,7 @@ const policy = (...statements: readonly object[]) => ({
   }),
 })
 const allow = (...Action: readonly string[]) => ({ Effect: 'Allow', Action })
+const uploadIdOf = ({ body }: TextAnswer) => /<UploadId>(.*)<\/UploadId>/.exec(body)?.[1] ?? ''
 
 t.test('writes, their ACLs and the records that they replace', async (t) => {
   const { status, as, hop, endpoint } = await startWorld(t)
@@ -117,8 +119,8 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal(await status('owner', 'PUT', '/box', policy({ ...allow('s3:PutObject'), Condition })), '204 ')
     const upload = async (who: 'owner' | 'foreigner') => {
       const headers = { 'x-amz-acl': 'bucket-owner-full-control' }
-      const { body } = await as[who]({ method: 'POST', path: '/box/big', query: { uploads: '' }, headers })
-      const uploadId = /<UploadId>(.*)<\/UploadId>/.exec(body)?.[1] ?? ''
+      const begun = { method: 'POST', path: '/box/big', query: { uploads: '' }, headers }
+      const uploadId = uploadIdOf(await as[who](begun))
       return (partNumber: string) =>
         as[who]({ method: 'PUT', path: '/box/big', query: { partNumber, uploadId }, body: 'part' }).then(
           async ({ status: got, headers: { etag } }) => ({ got, etag, uploadId }),
@@ -142,8 +144,7 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal(await status('foreigner', 'POST', '/box/big', { query: { uploads: '' } }), '403 AccessDenied')
 
     t.equal(await status('owner', 'PUT', '/box', policy(allow('s3:PutObject'))), '204 ')
-    const begun = await as.foreigner({ method: 'POST', path: '/box/left', query: { uploads: '' } })
-    const uploadId = /<UploadId>(.*)<\/UploadId>/.exec(begun.body)?.[1] ?? ''
+    const uploadId = uploadIdOf(await as.foreigner({ method: 'POST', path: '/box/left', query: { uploads: '' } }))
     const part = { query: { partNumber: '1', uploadId }, body: 'part' }
     t.equal(await status('foreigner', 'PUT', '/box/left', part), '200 ')
     t.equal(await status('owner', 'DELETE', '/box', { query: { policy: '' } }), '204 ')
@@ -155,8 +156,7 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal(await status('owner', 'DELETE', '/box/left', { query: { uploadId } }), '204 ', 'and ends it')
     t.notMatch((await as.owner({ method: 'GET', path: '/box', query: { uploads: '' } })).body, uploadId)
 
-    const own = await as.owner({ method: 'POST', path: '/box/own', query: { uploads: '' } })
-    const id = /<UploadId>(.*)<\/UploadId>/.exec(own.body)?.[1] ?? ''
+    const id = uploadIdOf(await as.owner({ method: 'POST', path: '/box/own', query: { uploads: '' } }))
     t.match(await status('foreigner', 'DELETE', '/box/own', { query: { uploadId: id } }), /^40[34]/)
     t.match(await status('anonymous', 'DELETE', '/box/own', { query: { uploadId: id } }), /^403/)
     t.notMatch((await as.foreigner({ method: 'GET', path: '/box', query: { uploads: '' } })).body, id)
