@@ -1,3 +1,4 @@
+import { createCipheriv } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,11 +14,15 @@ import {
 } from '../../src/common/checksums/checksums.js'
 import { CleanupStack } from '../../src/common/cleanup-stack.js'
 import { LineFile } from '../../src/common/files/line-file.js'
+import { freeBuffer } from '../../src/common/free-buffer.js'
 import { redact } from '../../src/common/log.js'
 import { Metrics } from '../../src/common/metrics.js'
 import { render } from '../../src/common/render-metrics.js'
+import { presignQuery } from '../../src/common/sigv4.js'
 import { xmlTime } from '../../src/common/time.js'
+import { MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { example } from '../support/sign/sign-head.js'
 
 t.test('closers run once, in reverse order, also after one that fails', async (t) => {
   const closed: string[] = []
@@ -162,4 +167,46 @@ t.test('labels are escaped, and their number is bounded', async (t) => {
   t.equal(body.trimEnd().split('\n').length, 3003)
   t.match(body, /^things_total\{name="\\"7\\n"\} 1$/m)
   t.match(body, /^things_total\{name="other"\} 2000$/m)
+})
+
+t.test('the memory of a buffer is free at once', async (t) => {
+  const plain = Buffer.alloc(MiB)
+  const before = process.memoryUsage().arrayBuffers
+  for (let i = 0; i < 64; i++) {
+    const encrypted = createCipheriv('chacha20-poly1305', Buffer.alloc(32), Buffer.alloc(12)).update(plain)
+    t.equal(encrypted.length, MiB)
+    freeBuffer(encrypted)
+    t.equal(encrypted.length, 0)
+  }
+  t.ok(process.memoryUsage().arrayBuffers - before < 2 * MiB)
+})
+
+t.test('a buffer that is a part of another keeps its bytes, and so does the other', async (t) => {
+  const whole = Buffer.from('dealgate '.repeat(100))
+  for (const part of [Buffer.from('few'), whole.subarray(9), whole.subarray(0, 9)]) {
+    const text = part.toString()
+    freeBuffer(part)
+    t.equal(part.toString(), text)
+  }
+  t.equal(whole.length, 900)
+})
+
+t.test("AWS's vector: presigned GET", async (t) => {
+  const request = {
+    brand: 'Amz',
+    method: 'GET',
+    path: '/test.txt',
+    host: 'examplebucket.s3.amazonaws.com',
+    accessKeyId: example.accessKeyId,
+    secretAccessKey: example.secretAccessKey,
+    region: 'us-east-1',
+    expires: 86400,
+    now: new Date(example.time),
+  } as const
+  const query = new URLSearchParams(presignQuery(request))
+  t.equal(query.get('X-Amz-Signature'), 'aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404')
+  t.equal(query.get('X-Amz-Credential'), 'AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request')
+  const cloud = new URLSearchParams(presignQuery({ ...request, brand: 'Cloud', region: '' }))
+  t.equal(cloud.get('X-Cloud-Credential'), 'AKIAIOSFODNN7EXAMPLE/20130524//s3/aws4_request')
+  t.notOk(cloud.has('X-Amz-Date'))
 })

@@ -292,15 +292,11 @@ t.test('signatures of policies', async (t) => {
     ['SignatureDoesNotMatch', { policy: encode({ expiration, conditions: [{}] }) }],
     ['InvalidArgument', { 'x-amz-credential': 'AKID/20291230/eu-west-1/s3/aws4_request' }],
     ['InvalidArgument', { 'x-amz-credential': 'AKID/20291229/us-east-1/s3/aws4_request' }],
-    ['InvalidArgument', { 'x-amz-credential': 'AKID' }],
-    ['InvalidArgument', { 'x-amz-credential': '' }],
     ['InvalidArgument', { 'x-amz-date': '' }],
-    ['InvalidArgument', { 'x-amz-date': '2029' }],
     ['InvalidArgument', { 'x-amz-algorithm': 'AWS4-HMAC-SHA1' }],
     ['InvalidArgument', { 'x-cloud-signature': 'x' }],
     ['InvalidToken', { 'x-amz-security-token': 'x' }],
     ['InvalidArgument', { 'x-amz-signature': '', awsaccesskeyid: 'AKID' }],
-    ['InvalidArgument', { signature: 'x', awsaccesskeyid: 'AKID' }],
   ]
   for (const [code, more] of refused) await t.rejects(authenticate(sign(more)), { code }, JSON.stringify(more))
   t.ok(await at(time, 'ignore')(sign({ 'x-amz-security-token': 'x' })))

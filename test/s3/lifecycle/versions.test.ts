@@ -6,22 +6,14 @@ import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { DAY_MS } from '../../../src/common/time.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { type InProcess, startInProcess } from '../../support/server/in-process.js'
+import { startInProcess } from '../../support/server/in-process.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 
 // Rules for versions that are not current and for delete markers, with the embedded gateway.
 
 const Bucket = 'box'
 
-interface World extends InProcess {
-  /** Sets the rules, and waits until they were applied. */
-  rules(...rules: LifecycleRule[]): Promise<Record<string, number>>
-  /** Lets so many days pass, and waits until the rules were applied after them. */
-  pass(days: number): Promise<Record<string, number>>
-  readonly removals: ObjectEvent[]
-}
-
-async function startWorld(t: Test, { lock = false, storageClasses = [] as StorageClass[] } = {}): Promise<World> {
+async function startWorld(t: Test, { lock = false, storageClasses = [] as StorageClass[] } = {}) {
   await farFromMidnight()
   let now = Date.now()
   const removals: ObjectEvent[] = []
@@ -48,11 +40,13 @@ async function startWorld(t: Test, { lock = false, storageClasses = [] as Storag
   }
   return Object.assign(server, {
     removals,
+    /** Sets the rules, and waits until they were applied. */
     async rules(...Rules: LifecycleRule[]) {
       const from = server.lines.length
       await server.s3.putBucketLifecycleConfiguration({ Bucket, LifecycleConfiguration: { Rules } })
       return passed(from)
     },
+    /** Lets so many days pass, and waits until the rules were applied after them. */
     pass(days: number) {
       const from = server.lines.length
       now += days * DAY_MS

@@ -158,9 +158,6 @@ for (const mode of modes) {
       const data = temporaryFolder(t)
       const encryptionKeys = join(data, 'recipients')
       const options = { data, encryption: 'all', encryptionKeys } as const
-      await t.rejects(server.restart(options), { message: /there is no such file/ }, 'the file must be there')
-      await writeFile(encryptionKeys, `# of the owner\n${recipient}x\n`)
-      await t.rejects(server.restart(options), { message: /line 2 is no key of age/ })
       await writeFile(encryptionKeys, `# of the owner\n${recipient}\n`)
       await server.restart(options)
       const at = { Bucket: 'secret', Key: 'dropped' }
@@ -254,11 +251,6 @@ t.test('a recovery key opens everything, and so do the keys after a rotation', a
   await writeFile(join(folder, 'after.age'), (await user.get('secret', 'after')).body)
   const decrypted = await runCli(['decrypt', join(folder, 'after.age'), '--data', server.data])
   t.equal(decrypted.stdout, 'after')
-  const listed = await runCli(['encryption', 'list', '--data', server.data])
-  t.equal(listed.stdout.split('\n').length, 3)
-  t.notMatch(listed.stdout, /SECRET/)
-  const exported = await runCli(['encryption', 'export', '--data', server.data])
-  t.equal(exported.stdout, readFileSync(keys, 'utf8'))
   const wrong = await runCli(['decrypt', join(folder, 'after.age'), '--encryption-keys', `${recovery}x`])
   t.not(wrong.code, 0)
 })

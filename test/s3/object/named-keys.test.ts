@@ -244,6 +244,7 @@ t.test('commands make and list keys with names', async (t) => {
     stdout,
     /^age1\S+ {2}encrypts and decrypts\nage1\S+ {2}decrypts {2}archive\nage1\S+ {2}encrypts and decrypts {2}archive\n$/,
   )
+  t.notMatch(stdout, 'SECRET')
   const { stdout: own } = await run('recipients')
   t.equal(own.trim(), stdout.split(' ')[0])
   const exported = join(temporaryFolder(t), 'exported')

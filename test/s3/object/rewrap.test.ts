@@ -163,7 +163,6 @@ t.test('killed again and again, a job goes on, and no write is lost', async (t) 
   const result = await completed<Record<string, number>>('the job', place)
   t.equal(result.Skipped, 0)
   t.equal((result.Rewrapped ?? 0) + (result.Current ?? 0), OBJECTS, JSON.stringify(result))
-  t.comment(`${jobs} jobs for ${DEATHS} deaths`)
   for (const [Key, content] of contents) if (!(await bodyOf(s3(), { Bucket, Key })).equals(content)) t.fail(Key)
   // A write right after a rotation may have the key before.
   t.equal((await runCli(['encryption', 'rewrap', Bucket, '--data', server.data])).code, 0)

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { type InProcess, startInProcess } from '../../support/server/in-process.js'
+import { startInProcess } from '../../support/server/in-process.js'
 
 // Reads, writes and removals of versions over HTTP, with the embedded gateway.
 
@@ -12,25 +12,17 @@ const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 const Bucket = 'box'
 const UNKNOWN = '0'.repeat(32)
 
-interface Box extends InProcess {
-  /** Sets the versioning of the bucket, past the proxy. */
-  versioning(status: 'Enabled' | 'Suspended'): Promise<void>
-  /** Versions and markers as the gateway has them, newest first. */
-  versions(key: string): Promise<string[]>
-}
-
-async function startBox(
-  t: Parameters<typeof startInProcess>[0],
-  options: Parameters<typeof startInProcess>[2] = {},
-): Promise<Box> {
+async function startBox(t: Parameters<typeof startInProcess>[0], options: Parameters<typeof startInProcess>[2] = {}) {
   const server = await startInProcess(t, 'full', { identities: [keys], ...options })
   await server.s3.createBucket({ Bucket })
   const user = new GatewayUser(server.gateway)
   await user.login()
   return Object.assign(server, {
+    /** Sets the versioning of the bucket, past the proxy. */
     async versioning(status: 'Enabled' | 'Suspended') {
       await user.call('web.SetBucketVersioning', { bucketName: Bucket, status })
     },
+    /** Versions and markers as the gateway has them, newest first. */
     async versions(key: string) {
       const page = await user.call('web.ListObjectVersions', { bucketName: Bucket, prefix: key })
       const list = page.versions as { name: string; versionId: string; deleteMarker?: true }[]
