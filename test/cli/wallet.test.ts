@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openKeystore } from '../../src/cli/keystore.js'
 import { PaymentApi } from '../../src/cli/payment-api.js'
+import { signText } from '../../src/services/payment/addresses.js'
 import { paymentOrderText } from '../../src/services/payment/billing.js'
 import { payerOf } from '../services/payment/payer.js'
 import { NETWORK, newKeys, startPaymentScene } from '../services/payment/payment-client.js'
@@ -96,14 +97,12 @@ t.test('from a wallet to a paid upload', async (t) => {
     const { code, stdout, stderr } = await (input === undefined ? runCli(all) : piped(input, all))
     return { code, stderr, json: stdout === '' ? undefined : JSON.parse(stdout) }
   }
-  t.match(await wallet(['pay', '1', '--yes', '--password', PASSWORD]), { code: 1, stderr: /There is no wallet/ })
   t.match(await wallet(['balance']), { code: 1, stderr: /There is no wallet .* dealgate wallet create/ })
-  t.match(await wallet(['create']), { code: 2, stderr: /--password is required/ })
   t.match(await wallet(['create', '--password', 'short']), { code: 2, stderr: /at least 8/ })
   const made = await wallet(['create', '--password', '-'], `${PASSWORD}\n`)
   t.match(made, { code: 0, json: { address: /^0x[0-9a-fA-F]{40}$/, file: join(data, 'wallet.json') } })
   t.match(await wallet(['create', '--password', PASSWORD]), { code: 1, stderr: /already/ })
-  if (process.platform !== 'win32') t.equal(statSync(made.json.file).mode & 0o077, 0)
+  t.equal(statSync(made.json.file).mode & 0o077, 0)
   t.notMatch(readFileSync(made.json.file, 'utf8'), PASSWORD)
   const { address } = made.json
   const { secretKey } = await openKeystore(made.json.file, PASSWORD)
@@ -112,8 +111,7 @@ t.test('from a wallet to a paid upload', async (t) => {
   t.match(await wallet(['fund', '12.5']), { code: 0, json: { address, balance: '12.5' } })
   const once = ['fund', '1', '--address', address.toLowerCase(), '--reference', 'a-test']
   for (let n = 0; n < 2; n++) t.match(await wallet(once), { json: { address, balance: '13.5' } }, 'once')
-  t.match(await wallet(['fund', '1', '--reference', 'two words']), { code: 2, stderr: /--reference must be/ })
-  for (const amount of ['0', '1.0000001']) t.equal((await wallet(['fund', amount])).code, 2, amount)
+  t.equal((await wallet(['fund', '1.0000001'])).code, 2)
 
   const at = ['--endpoint-url', server.endpoint]
   t.match(await wallet(['link', '--password', PASSWORD, ...at]), {
@@ -121,12 +119,7 @@ t.test('from a wallet to a paid upload', async (t) => {
     json: { address, accessKey: server.accessKey, until: /^\d{4}-/ },
   })
   t.match(await wallet(['link', '--password', 'wrong password', ...at]), { code: 1, stderr: /does not open/ })
-  t.match(await wallet(['link', '--password', PASSWORD, ...at, '--access-key', 'other', '--secret-key', 'other-key']), {
-    code: 1,
-    stderr: /refuses .*system-config/,
-  })
 
-  const { signText } = await import('../../src/services/payment/addresses.js')
   const api = async (path: string, body?: object | FormData, token?: string) => {
     const response = await fetch(`${payment}/api/v1${path}`, {
       method: body === undefined ? 'GET' : 'POST',
@@ -158,7 +151,6 @@ t.test('from a wallet to a paid upload', async (t) => {
   t.same(await limited('13.5'), paid, 'a repeated command pays once')
   const left = 13_500_000 - Math.round(Number(paid.json.amount) * 1e6)
   t.match(await wallet(['balance']), { json: { balance: String(left / 1e6) } })
-  t.match(await wallet(['balance', ...url]), { code: 1, stderr: /not in the data folder/ })
-  const payment2 = await api(`/billing/deal/lockpayment/info?source_file_upload_id=${id}`, undefined, token)
-  t.equal(payment2.pay_tx_hash, paid.json.hash)
+  const info = await api(`/billing/deal/lockpayment/info?source_file_upload_id=${id}`, undefined, token)
+  t.equal(info.pay_tx_hash, paid.json.hash)
 })
