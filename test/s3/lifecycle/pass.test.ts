@@ -132,6 +132,40 @@ t.test('what changes between the listing and its turn stays', async (t) => {
   t.match(again, { expired: 1, spared: 3, complete: true })
 })
 
+t.test('a version that was replaced, or has lost a newer one since the listing, stays', async (t) => {
+  const { parts } = await fixture(t, {})
+  const versionOf = (versionId: string) => {
+    const object = {
+      key: 'a',
+      size: 1,
+      etag: 'e',
+      lastModified: ago(10),
+      revision: versionId,
+      versionId,
+    } as StoredObject
+    return { kind: 'version' as const, object, versionId, isLatest: versionId === '0', since: ago(10) }
+  }
+  const asked: Parameters<Store['remove']>[4][] = []
+  const store: Pick<Store, 'listVersions' | 'remove'> = {
+    listVersions: async () => ({ entries: ['0', '1', '2', '3', '4'].map(versionOf), truncated: false }),
+    async remove(_bucket, _key, _cause, precondition, version) {
+      asked.push(version)
+      if (version?.id === '2') throw new S3Error('PreconditionFailed')
+      const { object } = versionOf(version?.id ?? '')
+      precondition?.(version?.id === '3' ? { ...object, revision: 'another' } : object)
+      return {}
+    },
+  }
+  const noncurrent = rule({}, { expiration: undefined, noncurrentExpiration: { days: 3, newer: 1 } })
+  const deps = { ...parts, store: store as Store, isVersioned: async () => true }
+  t.match(await passBucket(deps, 'b', rules(noncurrent)), { removed: 1, spared: 2, failed: 0, complete: true })
+  t.match(
+    asked.sort((a, b) => Number(a?.id) - Number(b?.id)),
+    ['2', '3', '4'].map((id) => ({ id, only: { newer: 1 } })),
+    'the gateway compares what is newer',
+  )
+})
+
 t.test('an object that has lost its tag or its bytes since the listing is not moved', async (t) => {
   const tags = [{ key: 'cold', value: 'yes' }]
   const big = { size: 200_000, tags }
