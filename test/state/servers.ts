@@ -1,5 +1,5 @@
 import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -163,7 +163,8 @@ function findPostgres(): string | undefined {
   const root = '/usr/lib/postgresql'
   const versions = existsSync(root) ? readdirSync(root).map((version) => join(root, version, 'bin')) : []
   const initdb = findProgram('initdb', versions)
-  return initdb && dirname(initdb)
+  // A link in PATH need not stand beside links to the other programs.
+  return initdb && dirname(realpathSync(initdb))
 }
 
 function idsOf(account: string): { uid: number; gid: number } {

@@ -33,7 +33,7 @@ export class Scene {
     this.client = client
   }
 
-  /** A new gateway with a bucket; with `of`, another one over the folder and the network of a scene that has stopped. */
+  /** A new gateway with a bucket; with `of`, another one over the folder and the network of that scene. */
   static async start(t: Test, given: SceneOptions = {}): Promise<Scene> {
     const { of, network = of?.network ?? new ScriptedNetwork(), bodies, log = silentLog } = given
     const data = given.folder ?? of?.folder ?? join(temporaryFolder(t), 'gateway')
