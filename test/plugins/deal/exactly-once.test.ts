@@ -16,6 +16,7 @@ import type { Fate } from '../../support/gateway/between.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { type Accident, ScriptedDeals } from './scripted-deals.js'
+import { together } from './together.js'
 
 // Most of the time goes by in pauses before it is asked what became of a deal.
 t.jobs = 12
@@ -58,11 +59,6 @@ function failingRecords(state: State) {
       left = operation
     },
   }
-}
-
-/** A test of its own beside the others. */
-function together(name: string, body: (t: Test) => Promise<void>): void {
-  t.test(name, { buffered: true }, body)
 }
 
 const terms = { minerId: 'f01000', price: '0.000005', duration: 1000, verifiedDeal: false, fastRetrieval: true }

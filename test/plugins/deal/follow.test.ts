@@ -8,15 +8,12 @@ import { send } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
+import { together } from './together.js'
 
 const DAY = 86_400_000
 const terms = { minerId: 'f01000', price: '0.000005', duration: 2880 * 100, verifiedDeal: false, fastRetrieval: true }
 
 t.jobs = 8
-
-function together(name: string, body: (t: Test) => Promise<void>): void {
-  t.test(name, { buffered: true }, body)
-}
 
 async function dealt({ host }: DealProxy): Promise<Job> {
   const { id } = await host.own.jobs.create({

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ScheduleRecords } from '../../../plugins/deal/periodic/schedule-records.js'
 import { createLogger } from '../../../src/common/log.js'
-import { parseAmount } from '../../../src/index.js'
 import { openState } from '../../../src/state/open-state.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
-import { ask, completed, ManyDeaths, rows, today } from '../../support/server/many-deaths.js'
+import { ask, completed, ManyDeaths, rows, spentOf, today } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 
@@ -147,10 +146,7 @@ async function spent(server: Dealgate, token: string): Promise<bigint> {
     json: { ...OFFLINE_TERMS, MaxPrice: '1000000' },
     headers: { 'x-amz-client-token': token, prefer: 'wait=120' },
   })
-  const [, amount = ''] = /(\d+(?:\.\d+)?)(?: fil)? are spent/.exec(json.Message ?? '') ?? []
-  const spent = parseAmount(amount)
-  if (spent === undefined) throw new Error(`no amount in ${JSON.stringify(json)}`)
-  return spent
+  return spentOf(json)
 }
 
 t.test(`killed at ${ROUNDS} random moments during offline deals: each is one task`, async (t) => {

@@ -16,6 +16,7 @@ import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, owner, startDealProxy } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
+import { together } from './together.js'
 
 t.jobs = 6
 
@@ -94,10 +95,6 @@ class Backups {
   get parts(): DealDeps {
     return new DealDeps(dealOptions.parse({}), this.proxy.host)
   }
-}
-
-function together(name: string, body: (t: Test) => Promise<void>): void {
-  t.test(name, { buffered: true }, body)
 }
 
 t.test('the times of cron expressions', async (t) => {
