@@ -77,7 +77,7 @@ function reachable(url: string | undefined): string | undefined {
 type Service = 'platform' | 'payment' | 'gateway'
 
 /** Options that say where a service is. */
-const PLACES: Readonly<Record<Service, readonly [OptionName, OptionName, OptionName]>> = {
+const ADDRESS_OPTIONS: Readonly<Record<Service, readonly [OptionName, OptionName, OptionName]>> = {
   platform: ['platformUrl', 'platformHost', 'platformPort'],
   payment: ['paymentUrl', 'paymentHost', 'paymentPort'],
   gateway: ['gatewayUrl', 'gatewayHost', 'gatewayPort'],
@@ -88,7 +88,7 @@ const PLACES: Readonly<Record<Service, readonly [OptionName, OptionName, OptionN
  * send passwords and orders there, so a default port is not taken: another server may have it. Throws Failure.
  */
 export function serviceOf(config: Config, service: Service): string {
-  const [url, host, port] = PLACES[service]
+  const [url, host, port] = ADDRESS_OPTIONS[service]
   const given = config[url]
   if (typeof given === 'string') return given
   if (isGiven(config, host) || isGiven(config, port)) return urlAt(String(config[host]), Number(config[port]))

@@ -1,6 +1,6 @@
 import { createLogger } from '../common/log.js'
 import { BodyError } from '../services/store/bodies.js'
-import { parseS3Url } from '../services/store/s3-place.js'
+import { parseS3Url } from '../services/store/s3-location.js'
 import { acceptLoss } from '../state/open-backend.js'
 import { Failure, print } from './command.js'
 import { type Config, ConfigError } from './config/config.js'

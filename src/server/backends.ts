@@ -80,7 +80,7 @@ async function openOwnState(
   if (options.data === undefined) throw new Error('createProxy needs `data`, a folder, or `state`')
   const { data, stateUrl: url, stateTimeoutMs: timeoutMs, lockLeaseMs: leaseMs, worker } = options
   const gateway = pool.knownStores(options.gateway.account)
-  const staging = stagingPlace(options, pool)
+  const staging = stagingLocation(options, pool)
   return openState({
     data,
     worker,
@@ -96,7 +96,7 @@ async function openOwnState(
 }
 
 /** Where the state stages parts; undefined for the data folder. */
-export function stagingPlace(
+export function stagingLocation(
   { staging = 'local', gateway }: Pick<ProxyOptions, 'staging' | 'gateway'>,
   pool: Pick<GatewayPool, 'unhidden'>,
 ): StagingLocation | undefined {

@@ -85,7 +85,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
     let context: Context | undefined
     let admission: CallerAdmission | undefined
     let request: S3Request | undefined
-    const place = (): ErrorContext => ({
+    const errorContext = (): ErrorContext => ({
       id,
       resource: head?.path ?? incoming.url ?? '/',
       form: errorFormOf(head ?? readLoosely(incoming, deps.addressing)),
@@ -109,7 +109,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
       failure = toS3Error(thrown)
       if (context && head && failure.code === 'AccessDenied')
         failure = await whyDenied(failure, selected, head, context)
-      reply = refusal(failure, selected, context, place())
+      reply = refusal(failure, selected, context, errorContext())
     }
     if (head) forgetSecrets(head, reply)
     reply = head
@@ -117,7 +117,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
       : withHeaders(reply, deps.console?.headersFor(incoming.headers, incoming.headers.host ?? '') ?? {})
     const answered = performance.now()
     await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
-    const sent = await send(incoming, outgoing, reply, id, place)
+    const sent = await send(incoming, outgoing, reply, id, errorContext)
     admission?.leave(sent.bytes)
     failure = sent.failure ?? failure
     const remote = head?.remoteAddress ?? clientAt(incoming, deps.addressing).address
@@ -161,9 +161,9 @@ function refusal(
   failure: S3Error,
   selected: Selected | undefined,
   context: Context | undefined,
-  place: ErrorContext,
+  errorContext: ErrorContext,
 ): Reply {
-  const reply = errorReply(failure, place)
+  const reply = errorReply(failure, errorContext)
   if (selected?.operation.call) return withHeaders(reply, versionHeader(selected.plugin))
   // Clients learn the region of a bucket from an unsigned HEAD that is refused.
   if (context && failure.status === 403 && selected?.operation.name === 'HeadBucket')

@@ -183,13 +183,13 @@ async function drain(server: Server, connections: ReadonlyMap<Socket, number>, g
 
 /** Refuses a request whose headers were read. Reads the rest of its body, so that the client receives the response. */
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse, error: S3Error): Promise<void> {
-  const place = {
+  const facts = {
     id: randomBytes(8).toString('hex').toUpperCase(),
     resource: '/',
     form: errorFormatOf(readLoosely(incoming)),
   }
-  const { status, headers, body } = errorReply(error, place)
-  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, place.id, () => place)
+  const { status, headers, body } = errorReply(error, facts)
+  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, facts.id, () => facts)
 }
 
 /** Bytes of the target and of the names and values of the headers; Node's own bound counts the same. */

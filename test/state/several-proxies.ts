@@ -3,7 +3,7 @@ import type { Locks } from '../../src/api/locks.js'
 import type { State } from '../../src/api/state.js'
 import { createGatewayPool } from '../../src/gateway/account/create-gateway.js'
 import { neutralBrand } from '../../src/gateway/brand.js'
-import { stagingPlace } from '../../src/server/backends.js'
+import { stagingLocation } from '../../src/server/backends.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import type { ProxyOptions, Proxy as S3Proxy } from '../../src/server/proxy-options.js'
 import { serve } from '../../src/server/serve.js'
@@ -68,7 +68,7 @@ export async function startSeveral(
     const { log, lines } = keptLog()
     const data = join(folder, name)
     const pool = createGatewayPool({ url: gateway.url, brand: neutralBrand, log })
-    const place = stagingPlace({ staging, gateway: { url: gateway.url, account } }, pool)
+    const place = stagingLocation({ staging, gateway: { url: gateway.url, account } }, pool)
     const state = await openState({
       data,
       url,

@@ -5,7 +5,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import type { PluginUse } from '../../plugins/load-plugins.js'
 import { parseWebhook, parseWebhookSecret } from '../../s3/notifications/webhooks.js'
 import { parseQuirks } from '../../services/gateway/quirks.js'
-import { parseS3Url } from '../../services/store/s3-place.js'
+import { parseS3Url } from '../../services/store/s3-location.js'
 
 export const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
 

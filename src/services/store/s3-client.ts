@@ -16,7 +16,7 @@ import {
 } from '../../common/sigv4.js'
 import { childText, parseDocument, type XmlNode } from '../../common/xml.js'
 import { BodyError } from './bodies.js'
-import type { S3Credentials, S3Place } from './s3-place.js'
+import type { S3Credentials, S3Location } from './s3-location.js'
 import type { BodyRequestOutcome, BodyStoreWatch } from './store-metrics.js'
 
 /** What a store answers in place of what it was asked for. */
@@ -87,7 +87,7 @@ const MAX_PAUSE_MS = 2000
 
 /** Sends requests to one bucket. Bodies are signed with their SHA-256, which the store compares. */
 export class S3Client {
-  readonly #place: S3Place
+  readonly #location: S3Location
   readonly #credentials: () => S3Credentials
   readonly #limits: S3Limits
   readonly #watch: BodyStoreWatch | undefined
@@ -102,12 +102,12 @@ export class S3Client {
   #key: { readonly date: string; readonly key: Buffer } | undefined
 
   /** @param credentials asked again after the store has refused those it gave */
-  constructor(place: S3Place, credentials: () => S3Credentials, limits: S3Limits, watch?: BodyStoreWatch) {
+  constructor(location: S3Location, credentials: () => S3Credentials, limits: S3Limits, watch?: BodyStoreWatch) {
     this.#watch = watch
-    this.#place = place
+    this.#location = location
     this.#credentials = credentials
     this.#limits = limits
-    this.#url = new URL(place.endpoint)
+    this.#url = new URL(location.endpoint)
     const isPlain = this.#url.protocol === 'http:'
     this.#request = isPlain ? httpRequest : httpsRequest
     this.#agent = new (isPlain ? HttpAgent : HttpsAgent)({ keepAlive: true })
@@ -281,7 +281,7 @@ export class S3Client {
     { method, key, query = {}, headers = {}, body = [] }: S3Request,
     { accessKeyId, secretAccessKey, sessionToken }: S3Credentials,
   ): { path: string; headers: Record<string, string> } {
-    const { region, bucket } = this.#place
+    const { region, bucket } = this.#location
     const timestamp = formatTimestamp(new Date())
     const date = timestamp.slice(0, 8)
     if (this.#key?.date !== date) this.#key = { date, key: signingKey(secretAccessKey, date, region, 's3') }

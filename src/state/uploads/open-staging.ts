@@ -32,20 +32,20 @@ export interface OpenedStaging {
 
 /** Throws StateError DATA_FOLDER, S3Error when the store of records fails. */
 export async function openStaging(
-  place: StagingLocation | undefined,
+  location: StagingLocation | undefined,
   { backend, data, amongWorkers, home, bytes, spool }: StagingDeps,
 ): Promise<OpenedStaging> {
-  if (place === undefined) {
+  if (location === undefined) {
     const staging = new FolderStaging(makeFolder(join(data, 'staging')), bytes, { shared: amongWorkers })
     return { staging, home, sharedStaging: amongWorkers }
   }
   const id = await storeId(backend)
-  if ('parts' in place) {
-    const staging = new RemoteStaging({ parts: place.parts(id), bytes, spool })
+  if ('parts' in location) {
+    const staging = new RemoteStaging({ parts: location.parts(id), bytes, spool })
     return { staging, home: `gateway/${id}`, sharedStaging: true }
   }
   // One folder for each store: proxies with another store do not know the uploads and would sweep them.
-  const folder = makeFolder(join(place.folder, id))
+  const folder = makeFolder(join(location.folder, id))
   const staging = new FolderStaging(folder, bytes, { shared: true })
   return { staging, home: `folder/${await folderId(folder)}`, sharedStaging: true }
 }

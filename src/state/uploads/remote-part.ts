@@ -19,21 +19,21 @@ interface RemotePartDeps {
  */
 export class RemoteStagedPart implements OpenPart {
   readonly file: string
-  readonly #place: RemotePartDeps
+  readonly #deps: RemotePartDeps
   readonly #sink: RemoteUpload | Spool
   #size = 0
   #state: 'writing' | 'committed' | 'kept' | 'discarded' = 'writing'
   #ended = false
 
-  private constructor(file: string, place: RemotePartDeps, sink: RemoteUpload | Spool) {
+  private constructor(file: string, deps: RemotePartDeps, sink: RemoteUpload | Spool) {
     this.file = file
-    this.#place = place
+    this.#deps = deps
     this.#sink = sink
   }
 
-  static async open(file: string, length: number | undefined, place: RemotePartDeps): Promise<RemoteStagedPart> {
-    const { parts, name, spool } = place
-    return new RemoteStagedPart(file, place, length === undefined ? await spool() : await parts.upload(name, length))
+  static async open(file: string, length: number | undefined, deps: RemotePartDeps): Promise<RemoteStagedPart> {
+    const { parts, name, spool } = deps
+    return new RemoteStagedPart(file, deps, length === undefined ? await spool() : await parts.upload(name, length))
   }
 
   /** Bytes at the store; undefined until they are there. */
@@ -45,7 +45,7 @@ export class RemoteStagedPart implements OpenPart {
     if (this.#ended) return Promise.reject(noSuchUpload())
     this.#size += chunk.length
     try {
-      this.#place.room.add(chunk.length)
+      this.#deps.room.add(chunk.length)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -61,12 +61,12 @@ export class RemoteStagedPart implements OpenPart {
       throw noSuchUpload()
     }
     this.#state = 'committed'
-    this.#place.room.giveRest()
+    this.#deps.room.giveRest()
     return this.file
   }
 
   async discard(): Promise<void> {
-    const { room, gone } = this.#place
+    const { room, gone } = this.#deps
     if (this.#state === 'kept' || this.#state === 'discarded') return
     const stored = this.#state === 'committed'
     this.#state = 'discarded'
@@ -88,11 +88,11 @@ export class RemoteStagedPart implements OpenPart {
 
   keep(): void {
     this.#state = 'kept'
-    this.#place.gone()
+    this.#deps.gone()
   }
 
   async #send(spool: Spool): Promise<void> {
-    const { parts, name } = this.#place
+    const { parts, name } = this.#deps
     const upload = await parts.upload(name, spool.size)
     try {
       await spool.read((chunk) => upload.write(chunk))
@@ -106,7 +106,7 @@ export class RemoteStagedPart implements OpenPart {
 
   /** Bytes that stay are found by a sweep. */
   async #remove(): Promise<void> {
-    await this.#place.parts.remove(this.#place.name).catch(() => {})
+    await this.#deps.parts.remove(this.#deps.name).catch(() => {})
   }
 }
 

@@ -38,8 +38,8 @@ export class StagedPart implements OpenPart {
     this.#room = room
   }
 
-  static async open(folder: string, file: string, place: PartDeps): Promise<StagedPart> {
-    return new StagedPart(folder, file, await open(join(folder, file), 'wx', FILE_MODE), place)
+  static async open(folder: string, file: string, deps: PartDeps): Promise<StagedPart> {
+    return new StagedPart(folder, file, await open(join(folder, file), 'wx', FILE_MODE), deps)
   }
 
   write(chunk: Buffer): void | Promise<void> {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
 import { S3Client, type S3Limits } from '../../../src/services/store/s3-client.js'
-import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-place.js'
+import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-location.js'
 import type { BodyStoreWatch } from '../../../src/services/store/store-metrics.js'
 import { listen } from '../../support/server/listen.js'
 

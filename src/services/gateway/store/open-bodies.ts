@@ -9,7 +9,7 @@ import { withLease } from '../../store/lease.js'
 import { S3Bodies } from '../../store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
 import { isPassing, S3Client } from '../../store/s3-client.js'
-import { type AwsVariables, parseS3Url, readS3Credentials, type S3Place } from '../../store/s3-place.js'
+import { type AwsVariables, parseS3Url, readS3Credentials, type S3Location } from '../../store/s3-location.js'
 import type { StoreMetrics } from '../../store/store-metrics.js'
 import { type GatewayLimits, gatewayLimits } from '../limits.js'
 import type { Objects } from './objects.js'
@@ -44,22 +44,22 @@ export async function openBodies(
     if (!(await db.read.objects.anyInStore())) return files
     throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')
   }
-  const place = parseS3Url(options.url)
+  const location = parseS3Url(options.url)
   const times = { maxWaitMs: limits.storeMs, idleMs: limits.storeIdleMs }
   const client = new S3Client(
-    place,
+    location,
     () => readS3Credentials(options.credentialsFile, options.variables ?? {}),
     times,
     metrics?.bodies,
   )
-  const own = `${folderOf(place)}${await ownFolder(db)}/`
+  const own = `${folderOf(location)}${await ownFolder(db)}/`
   const { orphanMs } = limits
   const asked = { key: `${own}${MARKER}`, orphanMs, checkMs: limits.storeCheckMs }
   const claim = new S3Claim(client, new ClaimRow(db, await ownerOf(folder, db)), asked, log)
   try {
     await claim.proven()
   } catch (error) {
-    const where = `the bucket ${place.bucket} at ${place.endpoint}`
+    const where = `the bucket ${location.bucket} at ${location.endpoint}`
     if (!isPassing(error)) {
       client.close()
       const why = error instanceof Error ? error.message : String(error)
@@ -77,10 +77,10 @@ export async function openBodies(
  * what the store refuses.
  */
 export async function tryBodies({ url, credentialsFile, variables = {} }: BodiesOptions): Promise<string> {
-  const place = parseS3Url(url)
+  const location = parseS3Url(url)
   const times = { maxWaitMs: gatewayLimits.storeMs, idleMs: gatewayLimits.storeIdleMs }
-  const client = new S3Client(place, () => readS3Credentials(credentialsFile, variables), times)
-  const key = `${folderOf(place)}dealgate-check-${randomBytes(8).toString('hex')}`
+  const client = new S3Client(location, () => readS3Credentials(credentialsFile, variables), times)
+  const key = `${folderOf(location)}dealgate-check-${randomBytes(8).toString('hex')}`
   const begun = performance.now()
   try {
     const put = { method: 'PUT', key, body: [Buffer.from('0123456789')] } as const
@@ -89,13 +89,13 @@ export async function tryBodies({ url, credentialsFile, variables = {} }: Bodies
     const { body } = await client.retry((_, signal) => client.ask({ method: 'GET', key, headers }, signal))
     await client.retry((_, signal) => client.ask({ method: 'DELETE', key }, signal))
     if (body.toString() !== '345') throw new Error('It does not answer ranges.')
-    return `${place.bucket} at ${place.endpoint}: a body was written, read and removed in ${Math.round(performance.now() - begun)} ms`
+    return `${location.bucket} at ${location.endpoint}: a body was written, read and removed in ${Math.round(performance.now() - begun)} ms`
   } finally {
     client.close()
   }
 }
 
-function folderOf({ prefix }: S3Place): string {
+function folderOf({ prefix }: S3Location): string {
   return prefix === '' ? '' : `${prefix}/`
 }
 

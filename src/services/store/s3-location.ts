@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 
 /** A folder of a bucket of an S3 store. */
-export interface S3Place {
+export interface S3Location {
   /** Origin. */
   readonly endpoint: string
   readonly region: string
@@ -18,7 +18,7 @@ const PARAMETERS: readonly string[] = ['endpoint', 'region']
  * Parses `s3://bucket/prefix?endpoint=https://host:port&region=us-east-1`. Without an endpoint it is that of AWS. Throws
  * RangeError, also for credentials in the URL.
  */
-export function parseS3Url(text: string): S3Place {
+export function parseS3Url(text: string): S3Location {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 's3:' || url.host === '')
     throw new RangeError('must be like s3://bucket/prefix?endpoint=https://host')
