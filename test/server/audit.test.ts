@@ -1,4 +1,3 @@
-import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t, { type Test } from 'tap'
 import type { AuditEntry, AuditLog } from '../../src/server/audit.js'
@@ -24,7 +23,7 @@ t.test('changes of access and settings are recorded before they are answered', a
   })
   const owner = { ...OWNER, endpoint }
   t.equal((await send(owner, { method: 'PUT', target: '/audited' })).status, 200)
-  await s3.send(new PutObjectCommand({ Bucket: 'audited', Key: 'a', Body: 'a' }))
+  await s3.putObject({ Bucket: 'audited', Key: 'a', Body: 'a' })
   await send(owner, { method: 'GET', target: '/audited/a' })
   const acl = { 'x-amz-acl': 'public-read' }
   const shared = await send(owner, { method: 'PUT', target: '/audited/b', body: Buffer.from('b'), headers: acl })

@@ -1,23 +1,18 @@
-import { createHash } from 'node:crypto'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import { PassThrough, type Transform } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import {
-  CreateMultipartUploadCommand,
-  GetObjectCommand,
-  PutObjectCommand,
-  S3Client,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
+import { GetObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import express, { type RequestHandler } from 'express'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../src/common/log.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { startServices } from '../../src/services/index.js'
+import { sha256 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { Between } from '../support/gateway/between.js'
+import { sdkFor } from '../support/programs/sdk.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { listen } from '../support/server/listen.js'
 import { presign, signedRequest, type Wanted } from '../support/sign/signed-request.js'
@@ -43,13 +38,8 @@ async function behind(t: Test, middleware: RequestHandler) {
   return { url, endpoint }
 }
 
-function clientOf(t: Test, endpoint: string): S3Client {
-  const s3 = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: keys })
-  t.teardown(() => s3.destroy())
-  return s3
-}
-
-const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const clientOf = (t: Test, endpoint: string) =>
+  sdkFor(t, { endpoint, region: 'us-east-1', accessKey: keys.accessKeyId, secretKey: keys.secretAccessKey })
 
 t.test('downloads end behind compression(), byte for byte', async (t) => {
   const { url } = await behind(t, compression())
@@ -60,7 +50,7 @@ t.test('downloads end behind compression(), byte for byte', async (t) => {
     ['text', 'text/plain', 'gzip'],
     ['image', 'image/png', null],
   ] as const) {
-    await s3.send(new PutObjectCommand({ Bucket, Key, Body, ContentType }))
+    await s3.putObject({ Bucket, Key, Body, ContentType })
     const link = await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key }), { expiresIn: 600 })
     for (const body of [undefined, 'bytes=1000-3000999']) {
       const headers = { 'accept-encoding': 'gzip', ...(body !== undefined && { range: body }) }
@@ -68,7 +58,7 @@ t.test('downloads end behind compression(), byte for byte', async (t) => {
       t.equal(response.status, body === undefined ? 200 : 206)
       t.equal(response.headers.get('content-encoding'), encoding, `${Key}: compressed as the application wants`)
       const expected = body === undefined ? Body : Body.subarray(1000, 3_001_000)
-      t.equal(digest(new Uint8Array(await response.arrayBuffer())), digest(expected), Key)
+      t.equal(sha256(new Uint8Array(await response.arrayBuffer())), sha256(expected), Key)
     }
   }
   const small = await fetch(await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key: 'none' })))
@@ -162,8 +152,8 @@ async function watched({ url, letGo }: Scene, key: string, wanted: Wanted, encod
 }
 
 async function completion({ s3 }: Scene, Key: string): Promise<Wanted> {
-  const { UploadId = '' } = await s3.send(new CreateMultipartUploadCommand({ Bucket, Key }))
-  const part = await s3.send(new UploadPartCommand({ Bucket, Key, UploadId, PartNumber: 1, Body: 'part' }))
+  const { UploadId = '' } = await s3.createMultipartUpload({ Bucket, Key })
+  const part = await s3.uploadPart({ Bucket, Key, UploadId, PartNumber: 1, Body: 'part' })
   const body = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${part.ETag}</ETag></Part></CompleteMultipartUpload>`
   return { method: 'POST', path: `/${Bucket}/${Key}`, query: { uploadId: UploadId }, body }
 }

@@ -1,9 +1,9 @@
-import { GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import { empty } from '../../src/http/reply.js'
 import { defineOperation, definePlugin } from '../../src/plugins/define-plugin.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { Between } from '../support/gateway/between.js'
+import { bodyOf } from '../support/programs/sdk.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
@@ -87,17 +87,14 @@ const FIELD = /\[[^\]]*\]|"[^"]*"|\S+/g
 
 t.test('the access log in the format of S3', async (t) => {
   const lines: string[] = []
-  const { s3, endpoint } = await startInProcess(t, 'full', {
-    accessLog: true,
-    accessFormat: 's3',
-    accessLine: (line) => void lines.push(line),
-  })
-  const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
-  await send(owner, { method: 'PUT', target: '/logged' })
-  await s3.send(new PutObjectCommand({ Bucket: 'logged', Key: 'in/a key "with" é', Body: 'abcd' }))
-  await (await s3.send(new GetObjectCommand({ Bucket: 'logged', Key: 'in/a key "with" é' }))).Body?.transformToString()
-  await t.rejects(s3.send(new HeadObjectCommand({ Bucket: 'logged', Key: 'absent' })))
-  await send(owner, { method: 'GET', target: '/logged?versioning=', headers: { 'user-agent': 'two words "x"' } })
+  const accessLine = (line: string) => void lines.push(line)
+  const { s3, endpoint, request } = await startLogged(t, 'full', { accessLog: true, accessFormat: 's3', accessLine })
+  const named = { Bucket: 'logged', Key: 'in/a key "with" é' }
+  await request('PUT', '/logged')
+  await s3.putObject({ ...named, Body: 'abcd' })
+  await bodyOf(s3, named)
+  await t.rejects(s3.headObject({ Bucket: 'logged', Key: 'absent' }))
+  await request('GET', '/logged?versioning=', undefined, { 'user-agent': 'two words "x"' })
   await fetch(`${endpoint}/logged/x?X-Amz-Signature=topsecret&X-Amz-Credential=topsecret`)
   await until('all requests are logged', () => lines.length === 6)
   const fields = lines.map((line) => line.match(FIELD) ?? [])

@@ -1,12 +1,6 @@
-import {
-  CreateMultipartUploadCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  PutObjectCommand,
-  UploadPartCommand,
-} from '@aws-sdk/client-s3'
 import t from 'tap'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
+import { bodyOf } from '../../support/programs/sdk.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { send } from '../../support/sign/send.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
@@ -19,9 +13,9 @@ t.test('requests and the calls that they cause at the gateway are counted', asyn
   const scrape = async (headers: Record<string, string> = {}) =>
     send(owner, { method: 'GET', target: '/-/metrics', headers })
   t.equal((await send(owner, { method: 'PUT', target: '/counted' })).status, 200)
-  await s3.send(new PutObjectCommand({ Bucket: 'counted', Key: 'secret-name', Body: 'x'.repeat(1000) }))
-  await (await s3.send(new GetObjectCommand({ Bucket: 'counted', Key: 'secret-name' }))).Body?.transformToByteArray()
-  await t.rejects(s3.send(new HeadObjectCommand({ Bucket: 'counted', Key: 'absent' })))
+  await s3.putObject({ Bucket: 'counted', Key: 'secret-name', Body: 'x'.repeat(1000) })
+  await bodyOf(s3, { Bucket: 'counted', Key: 'secret-name' })
+  await t.rejects(s3.headObject({ Bucket: 'counted', Key: 'absent' }))
   for (const n of [1, 2, 3]) await fetch(`${endpoint}/counted?x-hostile-${n}=`, { method: `PUT` })
 
   const { status, headers, body: bytes } = await scrape()
@@ -87,15 +81,13 @@ t.test('what the server holds, its state store, and named buckets', async (t) =>
   const owner = { endpoint, ...keys }
   for (const bucket of ['named', 'unnamed'])
     t.equal((await send(owner, { method: 'PUT', target: `/${bucket}` })).status, 200)
-  await s3.send(new PutObjectCommand({ Bucket: 'named', Key: 'a', Body: 'abc' }))
-  await s3.send(new PutObjectCommand({ Bucket: 'unnamed', Key: 'a', Body: 'abc' }))
-  await s3.send(new GetObjectCommand({ Bucket: 'named', Key: 'a' }))
-  const { UploadId } = await s3.send(new CreateMultipartUploadCommand({ Bucket: 'named', Key: 'b' }))
-  await s3.send(new UploadPartCommand({ Bucket: 'named', Key: 'b', UploadId, PartNumber: 1, Body: 'x'.repeat(700) }))
-  t.equal(
-    (await send(owner, { method: 'POST', target: '/named?x-quota=', body: Buffer.from('{"Bytes":99}') })).status,
-    200,
-  )
+  await s3.putObject({ Bucket: 'named', Key: 'a', Body: 'abc' })
+  await s3.putObject({ Bucket: 'unnamed', Key: 'a', Body: 'abc' })
+  await s3.getObject({ Bucket: 'named', Key: 'a' })
+  const { UploadId } = await s3.createMultipartUpload({ Bucket: 'named', Key: 'b' })
+  await s3.uploadPart({ Bucket: 'named', Key: 'b', UploadId, PartNumber: 1, Body: 'x'.repeat(700) })
+  const quota = { method: 'POST', target: '/named?x-quota=', body: Buffer.from('{"Bytes":99}') }
+  t.equal((await send(owner, quota)).status, 200)
   const text = String((await send(owner, { method: 'GET', target: '/-/metrics' })).body)
   for (const line of [
     'dealgate_bucket_stored_bytes{bucket="named"} 3',

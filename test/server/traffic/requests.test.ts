@@ -1,8 +1,8 @@
 import { get } from 'node:http'
-import { ListBucketsCommand, S3Client } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
 import type { TrafficBounds } from '../../../src/server/traffic/gate.js'
 import type { Endpoint } from '../../suites/sign.js'
+import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { type Answer, answerTo, open, send, sendHead, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
@@ -121,10 +121,8 @@ t.test('bytes that are declared and never come do not count', async (t) => {
 })
 t.test('clients wait and succeed', async (t) => {
   const server = await startDealgate(t, { args: ['--request-rate-per-key', '2/1'] })
-  const credentials = { accessKeyId: server.accessKey, secretAccessKey: server.secretKey }
-  const s3 = new S3Client({ endpoint: server.endpoint, region: server.region, credentials })
-  t.teardown(() => s3.destroy())
+  const s3 = sdkFor(t, server, { maxAttempts: 3 })
   const attempts: number[] = []
-  for (let i = 0; i < 2; i++) attempts.push((await s3.send(new ListBucketsCommand())).$metadata.attempts ?? 0)
+  for (let i = 0; i < 2; i++) attempts.push((await s3.listBuckets()).$metadata.attempts ?? 0)
   t.ok(Math.max(...attempts) > 1, 'the SDK has retried')
 })
