@@ -1,14 +1,11 @@
-import { writeFileSync } from 'node:fs'
 import { createServer, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
-import type { AddressInfo, LookupFunction } from 'node:net'
-import { join } from 'node:path'
+import type { LookupFunction } from 'node:net'
 import { GetObjectCommand, S3 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import express from 'express'
 import t, { type Test } from 'tap'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
-import { isInstalled, runText } from '../support/programs/run.js'
 import { startInProcess } from '../support/server/in-process.js'
+import { listen } from '../support/server/listen.js'
 import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
 
 const keys = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
@@ -49,42 +46,13 @@ t.test('SDK v3 with forcePathStyle false', async (t) => {
       const link = new URL(await getSignedUrl(s3, new GetObjectCommand({ Bucket, Key })))
       // The SDK itself keeps names with dots, which no wildcard certificate covers, in the path.
       t.equal(link.hostname, Bucket.includes('.') ? DOMAIN : `${Bucket}.${DOMAIN}`)
-      t.equal((await sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })).body, Key)
-      const elsewhere = { host: `other.${DOMAIN}:${link.port}` }
-      t.equal(
-        (await sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, elsewhere)).code,
-        'SignatureDoesNotMatch',
-      )
+      const follow = (host: string) => sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, { host })
+      t.equal((await follow(link.host)).body, Key)
+      t.equal((await follow(`other.${DOMAIN}:${link.port}`)).code, 'SignatureDoesNotMatch')
     }
-    const { Contents } = await s3.listObjectsV2({ Bucket })
-    t.equal(Contents?.length, 3)
+    t.equal((await s3.listObjectsV2({ Bucket })).KeyCount, 3)
   }
-  const { Buckets } = await s3.listBuckets({})
-  t.same(
-    Buckets?.map(({ Name }) => Name),
-    [...BUCKETS].sort(),
-  )
 })
-t.test('below a mount path of an Express app', async (t) => {
-  const { proxy } = await start(t)
-  const app = express()
-  app.use('/storage', proxy)
-  const server = app.listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await new Promise((resolve) => server.once('listening', resolve))
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  for (const [host, path, body] of [
-    [`photos.${DOMAIN}`, '/storage', ''],
-    [`photos.${DOMAIN}`, '/storage/key', 'first'],
-    [DOMAIN, '/storage/photos/key', 'second'],
-  ] as const)
-    t.equal((await signedRequest(endpoint, keys, { method: 'PUT', path, host, body })).status, 200, path)
-  t.equal(
-    (await signedRequest(endpoint, keys, { method: 'GET', path: '/storage/key', host: `photos.${DOMAIN}` })).body,
-    'second',
-  )
-})
-
 /** A reverse proxy: says what it was asked for, and asks for another host itself. */
 async function reverseProxy(t: Test, target: string, headers: (asked: IncomingMessage) => Record<string, string>) {
   const server = createServer((asked, answer) => {
@@ -97,10 +65,8 @@ async function reverseProxy(t: Test, target: string, headers: (asked: IncomingMe
       },
     )
     asked.pipe(onward)
-  }).listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await new Promise((resolve) => server.once('listening', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  return listen(server, t)
 }
 
 t.test('behind a reverse proxy that changes Host', async (t) => {
@@ -147,46 +113,3 @@ t.test('behind a reverse proxy that changes Host', async (t) => {
   const claimed = { method: 'PUT', path: '/photos', headers: { 'x-forwarded-host': `other.${DOMAIN}` } }
   t.equal((await signedRequest(plain.endpoint, keys, claimed)).headers.location, '/photos')
 })
-
-t.test(
-  'aws-cli with addressing_style virtual',
-  { skip: !isInstalled('aws') && 'aws-cli is not installed' },
-  async (t) => {
-    const { endpoint } = await start(t)
-    const config = join(t.testdir({}), 'config')
-    writeFileSync(
-      config,
-      '[default]\nregion = us-east-1\ns3 =\n  addressing_style = virtual\n  signature_version = s3v4\n',
-    )
-    // No name server knows these hosts: dealgate itself stands in for the HTTP proxy, which gets requests with the
-    // whole address on the request line.
-    const env = {
-      AWS_CONFIG_FILE: config,
-      AWS_ACCESS_KEY_ID: keys.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: keys.secretAccessKey,
-      AWS_EC2_METADATA_DISABLED: 'true',
-      HTTP_PROXY: endpoint,
-      http_proxy: endpoint,
-    }
-    const aws = (...args: string[]) => runText('aws', ['--endpoint-url', `http://${DOMAIN}`, ...args], env)
-    const file = join(t.testdirName, 'body')
-    writeFileSync(file, 'by aws-cli')
-    const calls: [string[], RegExp][] = [
-      [['s3api', 'create-bucket', '--bucket', 'photos'], /"\/photos"/],
-      [['s3', 'cp', file, 's3://photos/a/key', '--no-progress'], /upload/],
-      [['s3', 'ls', 's3://photos/a/'], / key\n/],
-      [['s3', 'cp', 's3://photos/a/key', '-'], /^by aws-cli$/],
-      [['s3api', 'list-buckets', '--query', 'Buckets[].Name', '--output', 'text'], /^photos\n/],
-    ]
-    for (const [args, expected] of calls) {
-      const { code, stdout, stderr } = await aws(...args)
-      t.equal(code, 0, `${args.join(' ')}: ${stderr}`)
-      t.match(stdout, expected)
-    }
-    const presigned = await aws('s3', 'presign', 's3://photos/a/key')
-    const link = new URL(presigned.stdout.trim())
-    t.equal(link.host, `photos.${DOMAIN}`)
-    const { body } = await sendAsIs(endpoint, { method: 'GET' }, link.pathname + link.search, { host: link.host })
-    t.equal(body, 'by aws-cli')
-  },
-)

@@ -6,14 +6,13 @@ import { temporaryFolder } from '../support/content/folders.js'
 import { Aws, awsVersions } from '../support/programs/aws-cli.js'
 import { rcloneEnv } from '../support/programs/rclone.js'
 import { findClient, run, runAny } from '../support/programs/run.js'
-import { S3cmd } from '../support/programs/s3cmd.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 
 /**
- * Storage classes that are kept by deals, as clients see them that know nothing of deals. The network needs a quarter
- * of a second to seal.
+ * Storage classes that are kept by deals, as clients see them that know nothing of deals: docs/archive.md has the
+ * commands of s3cmd. The network needs a quarter of a second to seal.
  */
 
 const options = {
@@ -32,11 +31,6 @@ async function start(t: Test): Promise<Dealgate> {
   return startDealgate(t, { args: ['--config', config, '--network-epoch-seconds', '0.001'] })
 }
 
-interface Head {
-  readonly StorageClass: unknown
-  readonly Restore: unknown
-}
-
 /** Heads are asked for until they say so: without a program. */
 class Archive {
   readonly #server: Dealgate
@@ -47,30 +41,28 @@ class Archive {
     this.#bucket = bucket
   }
 
-  async head(key: string): Promise<Head> {
+  async head(key: string): Promise<{ storageClass: unknown; restore: unknown }> {
     const { headers } = await send(this.#server, { method: 'HEAD', target: targetOf(this.#bucket, key) })
-    return { StorageClass: headers['x-amz-storage-class'], Restore: headers['x-amz-restore'] }
+    return { storageClass: headers['x-amz-storage-class'], restore: headers['x-amz-restore'] }
   }
 
-  untilCold(key: string): Promise<Head> {
-    return until(`${key} is cold`, async () => {
-      const head = await this.head(key)
-      return head.StorageClass === 'GLACIER' && head.Restore === undefined && head
+  async untilCold(key: string): Promise<void> {
+    await until(`${key} is cold`, async () => {
+      const { storageClass, restore } = await this.head(key)
+      return storageClass === 'GLACIER' && restore === undefined
     })
   }
 
-  untilRestored(key: string): Promise<Head> {
+  /** What the head says of the restoration. */
+  untilRestored(key: string): Promise<string> {
     return until(`${key} is back`, async () => {
-      const head = await this.head(key)
-      return /ongoing-request="false"/.test(String(head.Restore)) && head
+      const restore = String((await this.head(key)).restore)
+      return /ongoing-request="false"/.test(restore) && restore
     })
   }
 }
 
-const versions = await awsVersions(t)
-/** The older ones cannot ask for RestoreStatus. */
-const version = versions.find(({ modern }) => modern) ?? versions[0]
-const s3cmdPath = await findClient(t, 's3cmd')
+const [version] = await awsVersions(t)
 const rclone = await findClient(t, 'rclone')
 if (version) {
   const server = await start(t)
@@ -99,7 +91,7 @@ if (version) {
       Metadata: { 'deal-status': 'StorageDealActive', cid: /^baf/ },
       ContentLength: large.length,
     })
-    t.equal((await archive.head('near')).StorageClass, 'GLACIER_IR')
+    t.equal((await archive.head('near')).storageClass, 'GLACIER_IR')
 
     const get = ['--bucket', 'archive', '--key', 'dir/large', path('back')]
     t.match(await aws.apiFailing('get-object', ...get), 'InvalidObjectState')
@@ -118,11 +110,11 @@ if (version) {
     }
     await restore('dir/large', { Days: 7, GlacierJobParameters: { Tier: 'Expedited' } })
     await restore('hot')
-    const { Restore } = await archive.untilRestored('dir/large')
-    t.match(Restore, /^ongoing-request="false", expiry-date="\w{3}, \d\d \w{3} \d{4} 00:00:00 GMT"$/)
+    const restored = await archive.untilRestored('dir/large')
+    t.match(restored, /^ongoing-request="false", expiry-date="\w{3}, \d\d \w{3} \d{4} 00:00:00 GMT"$/)
     await aws.s3('cp', 's3://archive/dir/large', path('back'))
     t.ok((await readFile(path('back'))).equals(large), 'the identical bytes')
-    await until('hot is back for good', async () => (await archive.head('hot')).StorageClass === 'GLACIER_IR')
+    await until('hot is back for good', async () => (await archive.head('hot')).storageClass === 'GLACIER_IR')
     t.match(await aws.apiFailing('restore-object', '--bucket', 'archive', '--key', 'none'), 'NoSuchKey')
     if (!version.modern) return
     const listing = ['list-objects-v2', '--bucket', 'archive', '--optional-object-attributes', 'RestoreStatus'] as const
@@ -136,54 +128,6 @@ if (version) {
     ])
     t.match(Contents[0].RestoreStatus, { IsRestoreInProgress: false, RestoreExpiryDate: /T00:00:00/ })
   })
-
-  await t.test('lifecycle rules', async () => {
-    await aws.s3('mb', 's3://aging')
-    await aws.s3('cp', path('large'), 's3://aging/old')
-    const Rules = [
-      {
-        ID: 'archive',
-        Status: 'Enabled',
-        Filter: { Prefix: '' },
-        Transitions: [{ Date: '2026-01-01T00:00:00Z', StorageClass: 'GLACIER' }],
-      },
-    ]
-    const noncurrent = { NoncurrentDays: 30, NewerNoncurrentVersions: 2 }
-    const ofVersions = {
-      ...{ ID: 'versions', Status: 'Enabled', Filter: { Prefix: 'v/' } },
-      Expiration: { ExpiredObjectDeleteMarker: true },
-      NoncurrentVersionTransitions: [{ ...noncurrent, StorageClass: 'GLACIER' }],
-      NoncurrentVersionExpiration: { ...noncurrent, NoncurrentDays: 90 },
-    }
-    const all = ['--bucket', 'aging', '--lifecycle-configuration', JSON.stringify({ Rules: [ofVersions] })]
-    await aws.api('put-bucket-lifecycle-configuration', ...all)
-    t.same((await aws.api('get-bucket-lifecycle-configuration', '--bucket', 'aging')).Rules, [ofVersions])
-    const configuration = ['--bucket', 'aging', '--lifecycle-configuration', JSON.stringify({ Rules })]
-    await aws.api('put-bucket-lifecycle-configuration', ...configuration)
-    // Rules are looked at on starting, and then every hour.
-    await server.stop()
-    await server.start()
-    await new Archive(server, 'aging').untilCold('old')
-  })
-
-  if (s3cmdPath) {
-    await t.test('s3cmd', async (t) => {
-      const archive = new Archive(server, 's3cmd-archive')
-      const s3cmd = await S3cmd.configured(s3cmdPath, server, home)
-      await s3cmd.run('mb', 's3://s3cmd-archive')
-      await s3cmd.run('put', '--storage-class=GLACIER', path('small'), 's3://s3cmd-archive/small')
-      await archive.untilCold('small')
-      t.match(
-        await s3cmd.failing('get', '--force', 's3://s3cmd-archive/small', path('back')),
-        /InvalidObjectState|storage class/,
-      )
-      await s3cmd.run('restore', '--restore-days=3', '--restore-priority=bulk', 's3://s3cmd-archive/small')
-      await archive.untilRestored('small')
-      await s3cmd.run('restore', '--restore-days=5', 's3://s3cmd-archive/small')
-      await s3cmd.run('get', '--force', 's3://s3cmd-archive/small', path('back'))
-      t.equal(md5(await readFile(path('back'))), md5(small))
-    })
-  }
 
   if (rclone) {
     await t.test('rclone', async (t) => {

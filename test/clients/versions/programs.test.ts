@@ -1,8 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { DAY_MS } from '../../../src/common/time.js'
-import { bytes, hashesOf, hashTree, KiB, MiB, writeTree } from '../../support/content/content.js'
+import { bytes, hashesOf, hashTree, KiB, writeTree } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { rcloneEnv } from '../../support/programs/rclone.js'
 import { findBuilt, findClient, run, runFailing } from '../../support/programs/run.js'
@@ -11,7 +11,7 @@ import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { entriesOf, idsOf, momentOf } from './entries.js'
 
-// rclone, restic and s3cmd in buckets with versions and locks. rclone reads the past for restic, which does not.
+// rclone and s3cmd in buckets with versions and locks. docs/guides/backups-that-stay has the commands of restic.
 
 const OLD_VERSIONS_EXPIRE = `<LifecycleConfiguration><Rule><ID>old</ID><Status>Enabled</Status><Filter><Prefix></Prefix></Filter>
 <NoncurrentVersionExpiration><NoncurrentDays>3</NoncurrentDays></NoncurrentVersionExpiration></Rule></LifecycleConfiguration>`
@@ -19,19 +19,10 @@ const OLD_VERSIONS_EXPIRE = `<LifecycleConfiguration><Rule><ID>old</ID><Status>E
 const server = await startDealgate(t)
 const s3 = sdkFor(t, server)
 const rclone = await findClient(t, 'rclone')
-const restic = await findClient(t, 'restic')
 const s3cmdPath = resolve('.ci/clients/bin/s3cmd')
 const hasS3cmd = await findBuilt(t, 's3cmd (.ci/run)', s3cmdPath)
 if (rclone) await t.test('rclone', (t) => versionsByRclone(t, rclone))
-if (rclone && restic) await t.test('restic', (t) => repositoryOfThePast(t, restic, rclone))
 if (hasS3cmd) await t.test('s3cmd', async (t) => locksByS3cmd(t, await versionsByS3cmd(t)))
-
-/** A bucket whose objects are locked for a day, whichever client stores them. */
-async function createVault(Bucket: string): Promise<void> {
-  await s3.createBucket({ Bucket, ObjectLockEnabledForBucket: true })
-  const Rule = { DefaultRetention: { Mode: 'COMPLIANCE', Days: 1 } } as const
-  await s3.putObjectLockConfiguration({ Bucket, ObjectLockConfiguration: { ObjectLockEnabled: 'Enabled', Rule } })
-}
 
 async function versionsByRclone(t: Test, program: string): Promise<void> {
   const home = temporaryFolder(t)
@@ -78,7 +69,10 @@ async function versionsByRclone(t: Test, program: string): Promise<void> {
   ])
   t.match(await call('backend', 'versioning', remote, 'Suspended'), 'Suspended')
 
-  await createVault('rclone-vault')
+  const vault = { Bucket: 'rclone-vault', ObjectLockEnabledForBucket: true }
+  await s3.createBucket(vault)
+  const Rule = { DefaultRetention: { Mode: 'COMPLIANCE', Days: 1 } } as const
+  await s3.putObjectLockConfiguration({ ...vault, ObjectLockConfiguration: { ObjectLockEnabled: 'Enabled', Rule } })
   await call('copy', up, 'dg:rclone-vault')
   await call('delete', 'dg:rclone-vault')
   const kept = await entriesOf(s3, 'rclone-vault')
@@ -91,44 +85,6 @@ async function versionsByRclone(t: Test, program: string): Promise<void> {
   )
   const { Contents } = await s3.listObjectsV2({ Bucket: 'rclone-vault' })
   t.equal(Contents?.length, 3, 'and are current again, because the markers above them are removed')
-}
-
-async function repositoryOfThePast(t: Test, program: string, rclone: string): Promise<void> {
-  const home = temporaryFolder(t)
-  const [Bucket, from, past] = ['restic-vault', join(home, 'from'), join(home, 'past')]
-  await createVault(Bucket)
-  await mkdir(from)
-  const first = { 'a/small': bytes('small', 10 * KiB), 'large ü': bytes('large', 6 * MiB) }
-  await writeTree(from, first)
-  const keys = { AWS_ACCESS_KEY_ID: server.accessKey, AWS_SECRET_ACCESS_KEY: server.secretKey }
-  const env = { ...keys, AWS_REGION: server.region, RESTIC_PASSWORD: 'password', HOME: home }
-  const call = (repository: string, ...args: string[]) =>
-    run(program, ['--no-cache', '-r', repository, ...args], { cwd: home, env })
-  const remote = `s3:${server.endpoint}/${Bucket}/repository`
-  await call(remote, 'init')
-  await call(remote, 'backup', 'from')
-  const moment = await momentOf(s3, Bucket)
-  await writeFile(join(from, 'large ü'), bytes('other', 6 * MiB))
-  await call(remote, 'backup', 'from')
-
-  const before = await entriesOf(s3, Bucket)
-  await call(remote, 'forget', '--keep-last', '1', '--prune')
-  await call(remote, 'check', '--read-data')
-  const after = await entriesOf(s3, Bucket)
-  const ids = new Set(idsOf(after))
-  t.same(
-    idsOf(before).filter((id) => !ids.has(id)),
-    [],
-    'prune leaves every version that was there',
-  )
-  const hidden = after.filter(({ key, latest, marker }) => key.startsWith('repository/data/') && latest && marker)
-  t.ok(hidden.length > 0, 'and hides what it removes')
-
-  const rcloneOptions = { env: await rcloneEnv(server, home) }
-  await run(rclone, ['copy', '--s3-version-at', moment, `dg:${Bucket}/repository`, past], rcloneOptions)
-  await call(past, 'check', '--read-data')
-  await call(past, 'restore', 'latest', '--target', join(home, 'to'))
-  t.same(await hashTree(join(home, 'to', 'from')), hashesOf(first), 'the first snapshot, which was forgotten')
 }
 
 /** It lists and reads current objects alone. */
