@@ -11,33 +11,6 @@ import { Scene } from './deal-scene.js'
 
 const large = randomBytes(100_000)
 
-t.test('a deal is made of what was there, whatever is written and removed meanwhile', async (t) => {
-  const scene = await Scene.start(t)
-  const { client, network } = scene
-  for (const body of [Buffer.from('small'), large]) {
-    for (const change of [
-      () => client.put('bucket', 'key', Buffer.alloc(50_000)),
-      () => client.put('bucket', 'key', 'new'),
-      () => scene.remove('key'),
-    ]) {
-      await client.put('bucket', 'key', body)
-      const gate = new Gate()
-      network.beforeFile = gate.pass
-      const deal = client.deal('bucket', 'key')
-      await gate.reached()
-      await change()
-      t.equal(scene.count('retained'), 1)
-      gate.open()
-      t.match(await deal, { status: 'success' })
-      t.ok(scene.lastBodies()[0]?.equals(body))
-      t.equal(scene.count('retained'), 0, 'let go afterwards')
-    }
-  }
-  await scene.remove('key')
-  await until('no file is left', () => scene.files().length === 0)
-  t.equal(scene.count('bodies'), 0)
-})
-
 t.test('a bucket as it was at one moment', async (t) => {
   const scene = await Scene.start(t)
   const { client, network } = scene

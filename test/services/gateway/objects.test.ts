@@ -190,9 +190,6 @@ t.test('a body cut short leaves the old object, and no file', async (t) => {
     await until('only the files that are kept are left', () => files().length === kept)
     olds.set(key, old)
   }
-  const headers = { ...client.headers(), 'transfer-encoding': 'chunked' }
-  const chunked = await client.send('/gateway/upload/bucket/key', { method: 'PUT', headers, body: 'some' })
-  t.match(chunked, { status: 400, text: 'Data size is unspecified' })
   await services.stop()
 
   // What is to go through is sent to a gateway that waits longer: here it could stall on a busy machine.
