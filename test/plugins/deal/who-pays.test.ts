@@ -138,6 +138,15 @@ for (const mode of ['full', 'legacy'] as const)
       }
       const quote = await done(owner, 'POST', '/photos/wider-0?x-deal-quote=&format=json')
       t.match(JSON.parse(quote.body), { Price: owners.Price, Warnings: [/do not count/] })
+      // Nor may they forgo the DataCap of the owner, which makes the deal dearer, or ask for more than he does.
+      const sparing = { ...owners, VerifiedDeal: true, FastRetrieval: false }
+      await done(owner, 'POST', '/photos?x-deal-config=', { Terms: [sparing] })
+      for (const terms of ['verified=false', 'fast=true']) {
+        await store(writer, 'dearer', terms)
+        const { body } = await done(owner, 'POST', '/photos/dearer?x-deal-quote=&format=json')
+        t.match(JSON.parse(body).Warnings.join(), /do not count/, terms)
+      }
+      await done(owner, 'POST', '/photos?x-deal-config=', { Terms: [owners] })
       await store(owner, 'nonsense', 'these are no terms')
       t.equal(await deal('nonsense'), 'DealTermsInvalid', 'a reader of the counts sees what is wrong')
     })
