@@ -1,8 +1,6 @@
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import t from 'tap'
-import { batch, reaches } from '../../s3/batch/scene.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { awsVersions } from '../../support/programs/aws-cli.js'
 import { findBuilt, run } from '../../support/programs/run.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { send } from '../../support/sign/send.js'
@@ -30,27 +28,6 @@ await t.test('boto3 takes the steps of the scenario of AWS', async (t) => {
   const endpoints = [server.endpoint, `http://s3-control.${DOMAIN}`]
   await run(python, [resolve('test/clients/further/boto3_batch.py'), ...endpoints], { env })
   t.pass('everything is as it should be')
-})
-
-await t.test('aws s3control creates a job and describes it', async (t) => {
-  const [version] = await awsVersions(t)
-  if (!version) return
-  const aws = async (...args: string[]) =>
-    JSON.parse((await run(version.path, ['--endpoint-url', server.endpoint, ...args], { env })).toString() || '{}')
-  const account = ['--account-id', '111122223333']
-  await aws('s3api', 'create-bucket', '--bucket', 'cli-things')
-  await aws('s3api', 'put-object', '--bucket', 'cli-things', '--key', join('a', 'b'))
-  const { JobId } = await aws(
-    ...['s3control', 'create-job', ...account, '--no-confirmation-required', '--priority', '1'],
-    ...['--operation', '{"S3PutObjectTagging": {"TagSet": [{"Key": "k", "Value": "v"}]}}'],
-    ...['--report', '{"Enabled": false}', '--role-arn', 'arn:aws:iam::111122223333:role/any'],
-    '--manifest-generator',
-    '{"S3JobManifestGenerator": {"SourceBucket": "arn:aws:s3:::cli-things", "EnableManifestOutput": false}}',
-  )
-  t.match(await reaches(server, JobId), { Operation: 'Tag', Status: 'Complete', NumberOfTasksSucceeded: 1 })
-  const { Job } = await aws('s3control', 'describe-job', ...account, '--job-id', JobId)
-  t.match(Job, { Status: 'Complete', ProgressSummary: { TotalNumberOfTasks: 1, NumberOfTasksSucceeded: 1 } })
-  t.equal((await batch(server, 'GET', `?status=Complete`)).json.Jobs[0].JobId, JobId)
 })
 
 await t.test(
