@@ -11,11 +11,9 @@ import { runCli } from '../support/server/cli.js'
 const CASES: readonly (readonly [typed: string, offered: readonly string[]])[] = [
   ['dealgate pres', ['presign']],
   ['dealgate keys re', ['remove']],
-  ['dealgate keys add --ri', ['--right']],
   ['dealgate --tls-c', ['--tls-cert']],
   ['dealgate serve --log-level ', ['debug', 'error', 'info', 'silent', 'warn']],
   ['dealgate --print j', ['json']],
-  ['dealgate completion b', ['bash']],
   ['dealgate serve --config some-f', ['some-file.json']],
   ['dealgate serve --port ', []],
 ]

@@ -67,12 +67,7 @@ t.test('no secret is sent to another server that has the default port', async (t
   const { pid } = spawnSync(process.execPath, ['--version'])
   writeFileSync(join(data, 'running.json'), JSON.stringify({ ...record, pid, boot: Date.now() }))
   t.match(await runCli(pay), refused)
-  const link = ['wallet', 'link', '--password', PASSWORD, '--wallet-file', wallet, '--data', data]
-  const keys = ['--access-key', 'abc', '--secret-key', 'secret-of-abc']
-  t.match(await runCli([...link, ...keys]), { code: 1, stderr: /No dealgate .*--endpoint-url/ })
-  t.match(await runCli(['login', '--email', 'a@example.com', '--data', data]), {
-    code: 1,
-    stderr: /No dealgate .*--platform-url/,
-  })
+  const login = await runCli(['login', '--email', 'a@example.com', '--data', data])
+  t.match(login, { code: 1, stderr: /No dealgate .*--platform-url/ })
   t.same(paths, [])
 })

@@ -113,8 +113,6 @@ t.test('fields, errors and hostile texts in a line for people', async (t) => {
     '2026-01-02T03:04:05.678Z ERROR it failed worker=2 err.code=ENOSPC key="a b" path=/a list=[1] none=null\n' +
       '    Error: no room\n        at write (a.js:1:2)\n',
   )
-  const access = { level: 30, time: line.time, access: { method: 'GET', key: 'a b', status: 200 }, worker: 1 }
-  t.equal(logText(JSON.stringify(access)), `${line.time} INFO  access worker=1 method=GET key="a b" status=200\n`)
   const hostile = { level: 30, time: line.time, 'na\nme': '\u001b[2J\u009b\u202eb', msg: 'a\r\nb\u001b' }
   t.equal(
     logText(JSON.stringify(hostile)),

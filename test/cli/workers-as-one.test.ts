@@ -110,11 +110,8 @@ t.test('the metrics have a port of their own, and leave that of the endpoint', a
   t.equal(seriesValue(await read(), 'dealgate_requests_total{operation="CreateBucket"'), 1)
   t.ok(seriesValue(await read(), 'process_cpu_seconds_total') > 0)
   t.not((await send('GET', '/-/metrics')).status, 200)
-  const other = new URL('/other', server.metrics)
-  t.equal((await fetch(other)).status, 404)
+  t.equal((await fetch(new URL('/other', server.metrics))).status, 404)
   t.equal((await fetch(server.metrics, { method: 'POST' })).status, 405)
-  t.match((await fetch(server.metrics, { method: 'HEAD' })).headers.get('content-type'), /^text\/plain/)
-
   const taken = new URL(server.metrics).port
   const { code, stderr } = await runCli(['serve', '--port', '0', '--gateway-port', '0', '--metrics-port', taken])
   t.equal(code, 1)

@@ -30,16 +30,13 @@ t.test('A read-only partner', async (t) => {
 
   const cases: [method: string, path: string, more: Partial<Wanted>, partnerGets: string][] = [
     ['GET', '/photos/press/cat', {}, '200 '],
-    ['HEAD', '/photos/press/cat', {}, '200 '],
     ['GET', '/photos', { query: { prefix: 'press/' } }, '200 '],
     ['GET', '/photos', { query: { 'list-type': '2', prefix: 'press/c' } }, '200 '],
-    ['GET', '/photos', { query: { prefix: 'press' } }, '403 AccessDenied'],
     ['GET', '/photos', {}, '403 AccessDenied'],
     ['GET', '/photos/diary', {}, '403 AccessDenied'],
     ['PUT', '/photos/press/dog', { body: 'y' }, '403 AccessDenied'],
     ['DELETE', '/photos/press/cat', {}, '403 AccessDenied'],
     ['GET', '/photos/press/cat', { query: { tagging: '' } }, '403 AccessDenied'],
-    ['GET', '/photos', { query: { uploads: '' } }, '403 AccessDenied'],
   ]
   for (const [method, path, more, partnerGets] of cases) {
     const name = `${method} ${path} ${JSON.stringify(more)}`
