@@ -64,7 +64,6 @@ t.test('doctor names the keys to keep, and objects whose keys are missing', asyn
   await s3.createBucket({ Bucket: 'secret' })
   for (const Key of ['a', 'b', 'c', 'd'])
     await s3.putObject({ Bucket: 'secret', Key, Body: Key, ServerSideEncryption: 'AES256' })
-  await s3.putObject({ Bucket: 'secret', Key: 'plain', Body: 'plain' })
   const { data } = server
   const file = join(data, 'encryption.keys')
   const doctor = () => runCli(['doctor', '--data', data, '--port', '0', '--gateway-port', '0'])

@@ -20,11 +20,10 @@ async function start(t: Test): Promise<Dealgate> {
   const args = ['--network-epoch-seconds', '86400', '--network-control', ...account]
   const server = await startDealgate(t, { args })
   t.equal((await send(server, { method: 'PUT', target: '/photos' })).status, 200)
-  for (const key of ['a.zip', 'b%1B%5B2J', 'c.zip'])
-    t.equal(
-      (await send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.from(`of ${key}`) })).status,
-      200,
-    )
+  for (const key of ['a.zip', 'b%1B%5B2J', 'c.zip']) {
+    const { status } = await send(server, { method: 'PUT', target: `/photos/${key}`, body: Buffer.from(`of ${key}`) })
+    t.equal(status, 200)
+  }
   return server
 }
 
@@ -90,9 +89,9 @@ t.test('deals are listed and followed until they are active, or have failed', as
 t.test('jobs are followed page by page, until one has failed', async (t) => {
   const ids = Array.from({ length: 120 }, (_, i) => `j-${String(120 - i).padStart(3, '0')}`)
   const asked: string[] = []
+  const packing = { Status: 'Active', Phase: 'Packing' }
   const states = [
-    { Status: 'Active', Phase: 'Packing' },
-    { Status: 'Active', Phase: 'Packing' },
+    ...[packing, packing],
     { Status: 'Failed', FailureReasons: [{ FailureCode: 'DealRejected', FailureReason: 'no\nroom' }] },
   ]
   let looks = 0
