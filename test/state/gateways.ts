@@ -20,6 +20,8 @@ export interface Gateways {
   /** A balancer before those that run, which knows nothing of them: each request goes to any. */
   readonly between: Between
   readonly all: readonly OneGateway[]
+  /** The data folder of all. */
+  readonly data: string
 }
 
 interface GatewayLine {
@@ -63,6 +65,7 @@ export async function startGateways(
   }
   return {
     between,
+    data,
     all: started.map(({ command, way }) => ({
       way,
       get pid() {
