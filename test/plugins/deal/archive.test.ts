@@ -9,6 +9,7 @@ import {
   type LifecycleRule,
   ListObjectsV2Command,
   PutBucketLifecycleConfigurationCommand,
+  PutBucketPolicyCommand,
   PutBucketVersioningCommand,
   UploadPartCommand,
   UploadPartCopyCommand,
@@ -148,6 +149,18 @@ t.test('a copy is given up once a deal holds it, asked back, and goes again', as
         ['stays', 'GLACIER_IR'],
       ],
     )
+    const bucket = `arn:aws:s3:::${BUCKET}`
+    const Statement = [
+      { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: `${bucket}/*` },
+      { Effect: 'Allow', Principal: '*', Action: ['s3:GetBucketLocation', 's3:ListBucket'], Resource: bucket },
+    ]
+    await s3.send(new PutBucketPolicyCommand({ Bucket: BUCKET, Policy: JSON.stringify({ Statement }) }))
+    const anonymous = await fetch(`${endpoint}/${BUCKET}/a`)
+    t.equal(anonymous.status, 403)
+    t.match(await anonymous.text(), /<Code>InvalidObjectState<[\s\S]*<StorageClass>GLACIER</)
+    const looked = await fetch(`${endpoint}/${BUCKET}/a`, { method: 'HEAD' })
+    t.same([looked.status, looked.headers.get('x-amz-storage-class')], [200, 'GLACIER'])
+    t.equal((await fetch(`${endpoint}/${BUCKET}/a?restore`, { method: 'POST' })).status, 403)
   })
 
   await t.test('asked for what there is not', async (t) => {

@@ -224,6 +224,20 @@ t.test('an object is not left to an active deal that does not deliver it', { buf
   t.equal(await proxy.read('a'), BODY)
 })
 
+t.test('a deal that follows is verified before the object is left to it', { buffered: true }, async (t) => {
+  const proxy = await ArchiveProxy.start(t, verified)
+  await cold(proxy, 'a')
+  const second = await another(proxy, 'a', 't01001')
+  await untilRecord(proxy, second, 'it is verified', (record) => record.verified !== undefined)
+  await proxy.pass(SHORT * 1.05)
+  const past = await new DealRecords(proxy.host.state).get(second)
+  await untilRecord(proxy, second, 'it is looked at again', ({ live }) => (live?.asked ?? 0) > (past?.live?.asked ?? 0))
+  t.match(await proxy.head('a'), { StorageClass: 'GLACIER', Restore: undefined }, 'it stays where it is')
+  t.equal(await proxy.restore('a', { Days: 1 }), 202)
+  await proxy.untilRestored('a')
+  t.equal(await proxy.read('a'), BODY)
+})
+
 t.test('an object that an earlier version left to a deal has that verified', { buffered: true }, async (t) => {
   const proxy = await ArchiveProxy.start(t, verified)
   const records = proxy.host.state.records<DealRecord>('deals')

@@ -138,6 +138,17 @@ t.test('PUT with x-amz-meta-pay-duration', async (t) => {
   t.match(told, { 'x-amz-meta-pay-job': /^j-/, 'x-amz-meta-pay-warning': undefined })
 })
 
+t.test('spending caps count uploads, deals and tasks together', async (t) => {
+  await farFromMidnight()
+  const scene = await startPayment(t, 'a')
+  const proxy = await startPayProxy(t, scene, { pay: { maxSpendPerDay: '0.000000000000001' } })
+  await link(proxy, newKeys())
+  await proxy.send('PUT', '/photos')
+  await proxy.send('PUT', '/photos/large', { body: 'x'.repeat(1_000_000) })
+  t.equal(await proxy.refused('POST', '/photos/large?x-pay=', { DurationDays: 500 }), 'SpendCapReached')
+  t.match(await proxy.ask('GET', '/-/pay/v1/uploads'), { TotalRecordCount: 0 })
+})
+
 const CHUNKS = 1000
 
 t.test('a long upload keeps nothing of the bytes that have passed', async (t) => {

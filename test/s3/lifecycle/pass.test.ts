@@ -288,6 +288,25 @@ t.test('rules that are taken away stop the pass', async (t) => {
   t.ok(seen.removed.length < 10, `${seen.removed.length} of 100`)
 })
 
+t.test('nothing is done in a bucket that the server’s own account does not own', async (t) => {
+  const { parts, state, seen, held, runnerOf } = await fixture(t, { a: {}, b: {} })
+  const settings = createBucketSettings(state, creationTimesOf())
+  await settings.set('b', 'lifecycle', rules(rule({})))
+  let isOwner = false
+  const requireOwner = async (bucket: string) => {
+    t.equal(bucket, 'b')
+    if (!isOwner) throw new S3Error('AccessDenied')
+  }
+  const runner = runnerOf({ settings, ownerOf: async () => ({ ...parts, requireOwner }) })
+  await runner.run()
+  t.ok(seen.lists > 0)
+  t.same(seen.removed, [])
+  isOwner = true
+  await runner.run()
+  t.same([...seen.removed].sort(), ['a', 'b'], 'it is tried again')
+  t.equal(held.size, 0)
+})
+
 t.test('rules of a bucket that is gone end where one made again could not be told from it', async (t) => {
   const { parts, state, runnerOf } = await fixture(t, { a: {} })
   Object.assign(parts.store, {

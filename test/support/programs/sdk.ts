@@ -1,5 +1,4 @@
 import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
-import { Client, type ClientOptions } from 'minio'
 import type { Endpoint } from '../../suites/sign.js'
 
 /** The AWS SDK for one server, until the test ends. It repeats nothing: what does not work at once is to be seen. */
@@ -20,21 +19,4 @@ export function sdkFor(t: { teardown(run: () => unknown): void }, server: Endpoi
 export async function bodyOf(s3: S3, asked: Parameters<S3['getObject']>[0]): Promise<Buffer> {
   const { Body } = await s3.getObject(asked)
   return Buffer.from((await Body?.transformToByteArray()) ?? [])
-}
-
-/** The MinIO SDK for one server. */
-export function minioFor(server: Endpoint, more: Partial<ClientOptions> = {}): Client {
-  const { hostname, port } = new URL(server.endpoint)
-  const { accessKey, secretKey, region } = server
-  const retryOptions = { disableRetry: true }
-  return new Client({
-    endPoint: hostname,
-    port: Number(port),
-    useSSL: false,
-    accessKey,
-    secretKey,
-    region,
-    retryOptions,
-    ...more,
-  })
 }
