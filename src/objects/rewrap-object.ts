@@ -6,7 +6,7 @@ import type { Archive } from '../api/state.js'
 import type { Cause, Rewrapped, Store, StoredObject } from '../api/store.js'
 import type { ObjectLock } from '../api/versions.js'
 import { S3Error } from '../common/errors/s3-error.js'
-import type { Failure } from './encryption/age-header.js'
+import type { Unopened } from './encryption/age-header.js'
 import type { Encryption } from './encryption/encryption.js'
 import { aclToKeep } from './object-record.js'
 
@@ -16,7 +16,7 @@ const SKIPPED = {
   deals: 'Its storage class keeps it in deals, which have the earlier header.',
 } as const
 
-const UNOPENED: Readonly<Record<Failure, string>> = {
+const UNOPENED: Readonly<Record<Unopened, string>> = {
   'no key': 'This server has no key that opens it.',
   'another place': 'It was encrypted for another bucket or key.',
   malformed: 'Its header is damaged.',

@@ -26,22 +26,22 @@ type Deadlines = Pick<Limits, 'pluginDeadlineMs' | 'hookDeadlineMs'>
  * Contains the handlers of a plugin: one that throws, never ends or returns an invalid reply causes an InternalError
  * for that request, and the log names plugin and operation. A result after the deadline is discarded.
  */
-export function containPlugin(plugin: Plugin, patience: Deadlines): Plugin {
+export function containPlugin(plugin: Plugin, deadlines: Deadlines): Plugin {
   return {
     ...plugin,
-    operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, patience)),
-    storageClasses: plugin.storageClasses?.map((offered) => containStorageClass(plugin.name, offered, patience)),
-    ...(plugin.demandsEncryption && { demandsEncryption: (bucket) => containDemand(plugin, bucket, patience) }),
-    ...(plugin.inventory && { inventory: containInventory(plugin.name, plugin.inventory, patience) }),
+    operations: plugin.operations.map((operation) => containOperation(plugin.name, operation, deadlines)),
+    storageClasses: plugin.storageClasses?.map((offered) => containStorageClass(plugin.name, offered, deadlines)),
+    ...(plugin.demandsEncryption && { demandsEncryption: (bucket) => containDemand(plugin, bucket, deadlines) }),
+    ...(plugin.inventory && { inventory: containInventory(plugin.name, plugin.inventory, deadlines) }),
   }
 }
 
 /** Without its answer, nothing is stored: the bucket may have to have encrypted objects alone. */
-async function containDemand(plugin: Plugin, bucket: string, patience: Deadlines): Promise<boolean> {
+async function containDemand(plugin: Plugin, bucket: string, deadlines: Deadlines): Promise<boolean> {
   try {
     const answer: unknown = await withinDeadline(
       started(async () => plugin.demandsEncryption?.(bucket)),
-      patience.hookDeadlineMs,
+      deadlines.hookDeadlineMs,
     )
     if (typeof answer !== 'boolean') throw new TypeError(`it answered with ${kindOf(answer)}, which is no boolean`)
     return answer
@@ -51,14 +51,14 @@ async function containDemand(plugin: Plugin, bucket: string, patience: Deadlines
 }
 
 /** A page of an inventory without the values of a plugin would say that there are none. */
-function containInventory(plugin: string, inventory: InventoryFields, patience: Deadlines): InventoryFields {
+function containInventory(plugin: string, inventory: InventoryFields, deadlines: Deadlines): InventoryFields {
   return {
     fields: inventory.fields,
     async read(objects) {
       try {
         const values: unknown = await withinDeadline(
           started(() => inventory.read(objects)),
-          patience.pluginDeadlineMs,
+          deadlines.pluginDeadlineMs,
         )
         if (!Array.isArray(values) || values.length !== objects.length || !values.every((one) => isObject(one)))
           throw new TypeError('it did not return the values of each object')
@@ -70,11 +70,11 @@ function containInventory(plugin: string, inventory: InventoryFields, patience: 
   }
 }
 
-function containOperation(plugin: string, operation: AnyOperation, patience: Deadlines): AnyOperation {
+function containOperation(plugin: string, operation: AnyOperation, deadlines: Deadlines): AnyOperation {
   // An operation receives only requests of its own kind; the union of types cannot express that.
   const inner = operation as Operation
   const run: Operation['run'] = async (request, context) => {
-    const ms = operation.deadlineMs ?? patience.pluginDeadlineMs
+    const ms = operation.deadlineMs ?? deadlines.pluginDeadlineMs
     const deadline = new PausableDeadline(ms)
     const work = started(() => inner.run(guardRequest(request, deadline), context))
     try {
@@ -88,7 +88,7 @@ function containOperation(plugin: string, operation: AnyOperation, patience: Dea
       deadline.clear()
     }
   }
-  const call = operation.call && containMembers(plugin, operation.call, patience)
+  const call = operation.call && containMembers(plugin, operation.call, deadlines)
   return { ...operation, ...(call && { call }), run } as AnyOperation
 }
 
@@ -220,9 +220,9 @@ type Member = Readonly<Record<string, string>>
  * Contains `members` of a call, which listings of the virtual bucket use: each name must be text and come within the
  * deadline.
  */
-function containMembers(plugin: string, call: CallFacts, patience: Deadlines): CallFacts {
+function containMembers(plugin: string, call: CallFacts, deadlines: Deadlines): CallFacts {
   if (!call.members) return call
-  return { ...call, members: (context) => guarded(plugin, call, context, patience.pluginDeadlineMs) }
+  return { ...call, members: (context) => guarded(plugin, call, context, deadlines.pluginDeadlineMs) }
 }
 
 async function* guarded(plugin: string, call: CallFacts, context: Context, ms: number): AsyncGenerator<Member> {
@@ -314,7 +314,7 @@ function kindOf(value: unknown): string {
  * Contains the callbacks of a plugin's storage class: an error other than an S3Error, a timeout or an invalid result
  * becomes an InternalError that names the callback.
  */
-function containStorageClass(plugin: string, offered: StorageClass, patience: Deadlines): StorageClass {
+function containStorageClass(plugin: string, offered: StorageClass, deadlines: Deadlines): StorageClass {
   /** `check` throws for an invalid result; `givenUp` receives a result that comes too late. */
   async function guard<T>(
     callback: string,
@@ -323,7 +323,7 @@ function containStorageClass(plugin: string, offered: StorageClass, patience: De
   ): Promise<T> {
     const work = (async () => call())()
     try {
-      const result = await withinDeadline(work, patience.pluginDeadlineMs)
+      const result = await withinDeadline(work, deadlines.pluginDeadlineMs)
       check?.(result)
       return result
     } catch (thrown) {

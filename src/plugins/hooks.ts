@@ -34,8 +34,8 @@ interface RunningHook {
   readonly reject: (error: Error) => void
 }
 
-/** How often the work in progress is looked at in the time that it has. */
-const LOOKS = 4
+/** Of the work in progress, within the time that it has. */
+const CHECKS = 4
 
 /**
  * The same deadline for many short tasks. One timer looks after all of them, at most a quarter late: a timer of its own
@@ -55,7 +55,7 @@ class Deadlines {
     return new Promise((resolve, reject) => {
       const running = { until: performance.now() + this.#ms, reject }
       this.#running.add(running)
-      this.#timer ??= setInterval(() => this.#look(), this.#ms / LOOKS).unref()
+      this.#timer ??= setInterval(() => this.#look(), this.#ms / CHECKS).unref()
       const end = (settle: () => void) => {
         this.#running.delete(running)
         settle()

@@ -201,7 +201,7 @@ function withHeaders(reply: Reply, headers: ReplyHeaders): Reply {
 /** Reads the body for signatures that cover an undeclared hash: see readWhole. */
 function bodyReader(head: RequestHead, incoming: IncomingMessage, outgoing: ServerResponse, deps: BodyDeps) {
   const beforeBody = takingIn(deps, () => clientOf('', head.remoteAddress), outgoing)
-  return readWhole(incoming, head, { patience: deps.limits, beforeBody })
+  return readWhole(incoming, head, { bodyLimits: deps.limits, beforeBody })
 }
 
 type BodyDeps = Pick<HandleDeps, 'limits' | 'bodies'>

@@ -222,12 +222,12 @@ const FAULTS: Readonly<Record<string, BodyFault>> = {
 export async function readBody(
   incoming: IncomingMessage,
   maxBytes: number,
-  patience: BodyLimits,
+  bodyLimits: BodyLimits,
   beforeBody: BeforeBody,
 ): Promise<Buffer | BodyFault> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return 'too large'
   try {
-    const source = openIncoming(incoming, patience, beforeBody)
+    const source = openIncoming(incoming, bodyLimits, beforeBody)
     try {
       const pieces: Buffer[] = []
       let size = 0

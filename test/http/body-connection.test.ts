@@ -204,7 +204,7 @@ t.test('after a sink that throws, the connection serves the next request', async
 t.test('reading a body whole, for the authenticator', async (t) => {
   const server = await serve(t, async (_, incoming) => {
     const bytes = await readWhole(incoming, headOf(incoming), {
-      patience: { bodyIdleMs: 1000, minBodyRate: 0 },
+      bodyLimits: { bodyIdleMs: 1000, minBodyRate: 0 },
       maxBytes: 10,
     })()
     return bytes.toString()

@@ -13,7 +13,7 @@ export function restores(deps: DealDeps): JobKind<RestoreInput, RestoreResult> {
       deps.events.ofJob(job, ['RestoreRequested', 'RestoreFailed'], () =>
         runPatiently(job, () => run(deps, job), {
           now: () => deps.host.now(),
-          patience: bringingBack,
+          times: bringingBack,
           failed: () => giveUp(deps, job.context, versionOf(job.input)),
         }),
       ),

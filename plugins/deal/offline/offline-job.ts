@@ -10,7 +10,7 @@ import { patiently, waitingLong } from '../records/sequence.js'
 import { measure, mostPieceBytes } from '../terms/quote.js'
 import { askFor, publicWarningOf } from '../terms/warnings.js'
 import { makeTask } from './offline-client.js'
-import { annotateTask, type TaskRecord } from './task-records.js'
+import { annotateObjects, type TaskRecord } from './task-records.js'
 
 export const offlineDealResult = z.object({
   Bucket: z.string(),
@@ -140,7 +140,7 @@ async function send(deps: DealDeps, job: OfflineJob, record: TaskRecord): Promis
 async function finish(deps: DealDeps, job: OfflineJob, record: TaskRecord): Promise<OfflineDealResult> {
   await rememberForBucket(deps, job, record)
   try {
-    await annotateTask(job, record)
+    await annotateObjects(job, record)
   } catch (err) {
     job.signal.throwIfAborted()
     job.log.warn({ err, task: record.task?.uuid }, 'task posted; its objects do not show it yet')

@@ -108,7 +108,7 @@ const MAX_CONCURRENCY = 8
  * Tells the objects of an offline deal its task, as `task-uuid` of their metadata: those that were there when the deal
  * was requested. Idempotent. Throws ServiceUnavailable.
  */
-export async function annotateTask(job: RunningJob<OfflineDealInput>, { task, sent }: TaskRecord): Promise<void> {
+export async function annotateObjects(job: RunningJob<OfflineDealInput>, { task, sent }: TaskRecord): Promise<void> {
   if (!task?.uuid) return
   const { context, input, signal, log } = job
   const { bucket, prefix = '' } = input

@@ -36,7 +36,7 @@ export function verifications(deps: DealDeps): JobKind<VerifyInput, VerifyResult
     run: (job) =>
       runPatiently(job, () => run(deps, job), {
         now: () => deps.host.now(),
-        patience: bringingBack,
+        times: bringingBack,
         failed: () => doubt(deps, job.input),
       }),
   }

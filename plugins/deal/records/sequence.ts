@@ -99,17 +99,17 @@ export function patiently(
   return new Retry(Math.min(firstMs * 2 ** times, longestMs), REASON, { cause: error })
 }
 
-/** Runs the work of a job, which is retried with this patience. `failed` is called before it fails for good. */
+/** Runs the work of a job, which is retried after these times. `failed` is called before it fails for good. */
 export async function runPatiently<T>(
   job: RunningJob<unknown>,
   run: () => Promise<T>,
-  { now, patience, failed }: { readonly now: () => number; readonly patience: RetryTimes; failed(): Promise<unknown> },
+  { now, times, failed }: { readonly now: () => number; readonly times: RetryTimes; failed(): Promise<unknown> },
 ): Promise<T> {
   try {
     return await run()
   } catch (error) {
     if (job.signal.aborted) throw error
-    const thrown = patiently(job, error, now(), patience)
+    const thrown = patiently(job, error, now(), times)
     if (thrown === error) await failed()
     throw thrown
   }

@@ -81,7 +81,7 @@ async function collect(source: LevelSource, query: LevelQuery, reading: Reading)
   }
 }
 
-/** As `scanLevel`, with the patience that a whole level may need. */
+/** As `scanLevel`, with the time that a whole level may need. */
 export function listLevel(
   source: LevelSource,
   bucket: string,

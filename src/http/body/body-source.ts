@@ -26,8 +26,8 @@ export class IncomingSource implements BodySource {
   #wake: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  /** @param patience idle timeout while the server waits for bytes, and minimum rate of the whole body */
-  constructor(incoming: IncomingMessage, patience: BodyLimits) {
+  /** @param bodyLimits idle timeout while the server waits for bytes, and minimum rate of the whole body */
+  constructor(incoming: IncomingMessage, bodyLimits: BodyLimits) {
     if (incoming.readableDidRead) {
       // Not a 500: clients would retry in vain.
       throw new S3Error('InvalidRequest', {
@@ -36,8 +36,8 @@ export class IncomingSource implements BodySource {
       })
     }
     this.#incoming = incoming
-    this.#idleMs = patience.bodyIdleMs
-    this.#pace = new Pace(patience)
+    this.#idleMs = bodyLimits.bodyIdleMs
+    this.#pace = new Pace(bodyLimits)
     if (incoming.destroyed) this.#onClose()
     incoming.on('readable', this.#onReadable)
     incoming.on('end', this.#onEnd)

@@ -43,7 +43,7 @@ export class Bodies {
 const MiB = 1024 * 1024
 
 interface ReadWholeOptions {
-  readonly patience: BodyLimits
+  readonly bodyLimits: BodyLimits
   /** Largest body, bytes; default 1 MiB. */
   readonly maxBytes?: number
   readonly beforeBody?: BeforeBody
@@ -54,7 +54,7 @@ interface ReadWholeOptions {
  * authenticated: only the authenticator may use them.
  */
 export function readWhole(incoming: IncomingMessage, head: RequestHead, options: ReadWholeOptions): ReadWholeBody {
-  const { patience, maxBytes = MiB, beforeBody } = options
+  const { bodyLimits, maxBytes = MiB, beforeBody } = options
   const check = (size: number): void => {
     if (size <= maxBytes) return
     throw new S3Error('MissingSecurityHeader', {
@@ -64,7 +64,7 @@ export function readWhole(incoming: IncomingMessage, head: RequestHead, options:
   }
   return async () => {
     check(wireLength(head.headers) ?? 0)
-    const source = openIncoming(incoming, patience, beforeBody)
+    const source = openIncoming(incoming, bodyLimits, beforeBody)
     try {
       const pieces: Buffer[] = []
       let size = 0

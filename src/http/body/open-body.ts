@@ -62,9 +62,9 @@ export function ownBody(head: RequestHead, bytes: Buffer, limits: Limits): Reque
  * Opens the body of a request. Rethrows errors of `beforeBody`.
  * @throws S3Error NotImplemented for an unknown transfer coding
  */
-export function openIncoming(incoming: IncomingMessage, patience: BodyLimits, beforeBody?: BeforeBody): BodySource {
+export function openIncoming(incoming: IncomingMessage, bodyLimits: BodyLimits, beforeBody?: BeforeBody): BodySource {
   refuseTransferCodings(incoming.headers)
-  const source = new IncomingSource(incoming, patience)
+  const source = new IncomingSource(incoming, bodyLimits)
   let leave: (() => void) | undefined
   try {
     leave = beforeBody?.()

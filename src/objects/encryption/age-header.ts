@@ -78,7 +78,7 @@ export async function makeHeader(recipients: readonly string[], place: string, o
 }
 
 /** Why a header does not open. */
-export type Failure = 'malformed' | 'too many stanzas' | 'no key' | 'another place'
+export type Unopened = 'malformed' | 'too many stanzas' | 'no key' | 'another place'
 
 /** Keys that are ready for use, as long as their list is in use: those of the server are, and those of clients not. */
 const ready = new WeakMap<readonly string[], readonly (Identity | string)[]>()
@@ -99,7 +99,7 @@ export async function openHeader(
   header: Uint8Array,
   identities: readonly string[],
   place?: string,
-): Promise<Buffer | Failure> {
+): Promise<Buffer | Unopened> {
   const { Decrypter } = await library()
   const decrypter = new Decrypter()
   let found: readonly Stanza[] = []

@@ -7,7 +7,7 @@ import type { BucketSettings } from '../../api/settings.js'
 import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
-import { AGE_MAGIC, type Failure, headerEnd, isMadeFor, makeHeader, type NewHeader, openHeader } from './age-header.js'
+import { AGE_MAGIC, headerEnd, isMadeFor, makeHeader, type NewHeader, openHeader, type Unopened } from './age-header.js'
 import { identityOf, traceOf } from './customer-key.js'
 import { OWN_KEY } from './key-file.js'
 import type { Keyring } from './keyring.js'
@@ -119,7 +119,7 @@ export class Encryption {
    * S3Error.
    * @param header of the object
    */
-  async rewrap(name: ObjectName, encrypted: Encrypted, header: Buffer): Promise<Sealed | 'current' | Failure> {
+  async rewrap(name: ObjectName, encrypted: Encrypted, header: Buffer): Promise<Sealed | 'current' | Unopened> {
     const { algorithm, keyId } = encrypted
     if (algorithm === 'SSE-C') return 'no key'
     const { keys } = this.#deps
@@ -315,7 +315,7 @@ export class Encryption {
     const { encrypted } = object
     const name = { bucket, key: object.key }
     const isHeader = header.toString('latin1', 0, AGE_MAGIC.length) === AGE_MAGIC && headerEnd(header) === header.length
-    const found: Buffer | Failure = isHeader
+    const found: Buffer | Unopened = isHeader
       ? await this.#deps.keys.open(header, encrypted, textOf(name, customer), customer)
       : 'malformed'
     if (typeof found === 'string') {
@@ -383,7 +383,7 @@ function purposeOf(uploadId: string): string {
   return `parts of ${uploadId}`
 }
 
-const MESSAGES: Readonly<Record<Failure, string>> = {
+const MESSAGES: Readonly<Record<Unopened, string>> = {
   'no key':
     'The object is encrypted, and this server has no key that opens it. Open it with the key of the server that wrote it: docs/encryption.md.',
   'another place':
@@ -392,7 +392,7 @@ const MESSAGES: Readonly<Record<Failure, string>> = {
   'too many stanzas': 'The header of the encrypted object has too many recipients: it is not one of this server.',
 }
 
-function unopened(why: Failure): S3Error {
+function unopened(why: Unopened): S3Error {
   const code = why === 'no key' || why === 'another place' ? 'AccessDenied' : 'InternalError'
   return new S3Error(code, { message: MESSAGES[why] })
 }

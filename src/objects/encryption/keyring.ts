@@ -1,6 +1,6 @@
 import type { CustomerKey, Encrypted, EncryptionOrder } from '../../api/encryption.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { type Failure, MAX_RECIPIENTS, openHeader, recipientOf } from './age-header.js'
+import { MAX_RECIPIENTS, openHeader, recipientOf, type Unopened } from './age-header.js'
 import { identityOf } from './customer-key.js'
 import type { KeyCommand } from './key-command.js'
 import { type KeyFile, type NamedKey, OWN_KEY } from './key-file.js'
@@ -39,7 +39,7 @@ export class Keyring {
     { keyId }: Encrypted,
     place: string,
     customer: CustomerKey | undefined,
-  ): Promise<Buffer | Failure> {
+  ): Promise<Buffer | Unopened> {
     if (customer) return openHeader(header, [identityOf(customer)], place)
     const { identities } = await this.#file.toRead()
     let found = await openHeader(header, identities, place)

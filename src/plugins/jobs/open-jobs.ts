@@ -22,7 +22,7 @@ export interface JobsOptions {
   /** Time after its end at which a job is removed, ms; 0, the default, for never. */
   readonly expiryMs?: number | undefined
   readonly now?: () => number
-  readonly attendance?: WorkTimes
+  readonly workTimes?: WorkTimes
 }
 
 export interface OwnJobs extends Jobs {
@@ -47,10 +47,8 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
   const held = new HeldJobs()
   const waiters = new Waiters()
   const take = (id: string) => acquireTaskLease(state, `job/${id}`, log)
-  const { contextOf, attendance = defaultWorkTimes } = options
-  const workers = new Workers({ store, log, now, contextOf, acquireLease: take, attendance }, (id) =>
-    waiters.notify(id),
-  )
+  const { contextOf, workTimes = defaultWorkTimes } = options
+  const workers = new Workers({ store, log, now, contextOf, acquireLease: take, workTimes }, (id) => waiters.notify(id))
   const orders = new Orders({ store, workers, held, waiters, now })
   const rounds = new Rounds({ store, workers, held, log, now, shared: state.shared, expiryMs })
   await store.refresh()

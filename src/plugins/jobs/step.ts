@@ -19,7 +19,7 @@ export interface StepDeps {
   /** Context of the identity that created a job; undefined if it no longer exists. */
   readonly contextOf: (owner: Pick<Job, 'accessKeyId' | 'session'>) => Promise<Context | undefined>
   readonly stopping: AbortSignal
-  readonly attendance: WorkTimes
+  readonly workTimes: WorkTimes
 }
 
 /**
@@ -114,7 +114,7 @@ async function run(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<NextSt
   let outcome: ((record: JobRecord) => JobRecord) | undefined
   try {
     live.signal.throwIfAborted()
-    const result = plain(await attended(live, deps.attendance, 'logged', () => kind.run(live)))
+    const result = plain(await attended(live, deps.workTimes, 'logged', () => kind.run(live)))
     outcome = (present) => ended(present, { status: 'Complete', result })
   } catch (thrown) {
     live.checkClaim()
@@ -147,7 +147,7 @@ async function decide(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<Nex
   const { id } = live.job
   let decision: 'release' | 'drop' = 'drop'
   try {
-    if (kind.held) decision = await attended(live, deps.attendance, 'ends', async () => kind.held?.(live) ?? 'drop')
+    if (kind.held) decision = await attended(live, deps.workTimes, 'ends', async () => kind.held?.(live) ?? 'drop')
   } catch (err) {
     if (!deps.stopping.aborted) live.log.warn({ err }, 'could not decide yet whether a held job starts')
     return askLater(deps, id, DECIDE_LAST_MS)
@@ -167,7 +167,7 @@ async function reconcile(deps: StepDeps, kind: AnyKind, live: LiveJob): Promise<
   )
   let answer: Awaited<ReturnType<NonNullable<AnyKind['reconcile']>>>
   try {
-    answer = await attended(live, deps.attendance, 'ends', async () => kind.reconcile?.(live))
+    answer = await attended(live, deps.workTimes, 'ends', async () => kind.reconcile?.(live))
     if (answer !== undefined && answer !== 'not-done') answer = { done: plain(answer.done) }
   } catch (err) {
     if (!live.interruption) live.log.warn({ err }, 'could not find out the outcome of a job yet')

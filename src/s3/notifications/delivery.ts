@@ -69,9 +69,9 @@ export class Delivery {
   async stop(): Promise<void> {
     this.#stopped = true
     for (const timer of this.#retries) clearTimeout(timer)
-    const patience = setTimeout(() => this.#abort.abort(), STOP_MS)
+    const timer = setTimeout(() => this.#abort.abort(), STOP_MS)
     await Promise.all(this.#running)
-    clearTimeout(patience)
+    clearTimeout(timer)
   }
 
   #ready(queue: DeliveryQueue): void {

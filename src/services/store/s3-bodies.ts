@@ -57,7 +57,7 @@ export class S3Bodies implements Bodies {
   readonly #log: ServicesLog
   readonly #options: S3BodiesOptions
   readonly #claim: S3Claim
-  readonly #rooms: UploadMemory
+  readonly #uploadMemory: UploadMemory
   /** Names that have no row yet. */
   readonly #underway = new Set<string>()
   /** Number of readers, by name. */
@@ -80,12 +80,12 @@ export class S3Bodies implements Bodies {
     this.#claim = claim
     this.#options = options
     this.#log = log
-    this.#rooms = new UploadMemory(options.roomBytes, options.maxWaitMs)
+    this.#uploadMemory = new UploadMemory(options.roomBytes, options.maxWaitMs)
   }
 
   async create(name: string, size: number): Promise<NewBody> {
     await this.#claim.mayWrite().catch(asUnavailable)
-    const hold = await this.#rooms.begin(size)
+    const hold = await this.#uploadMemory.begin(size)
     const context = {
       client: this.#client,
       underway: this.#underway,

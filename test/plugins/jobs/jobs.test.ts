@@ -36,8 +36,8 @@ async function open(
   const state = await openState({ data, log })
   const { locks, requireIntact, raiseMark } = state
   const seen = { shared, records: state.records.bind(state), locks, requireIntact, raiseMark }
-  const attendance = { graceMs: 50, silenceMs: 3_600_000 }
-  const jobs = await openJobs({ state: seen, log, contextOf, attendance, ...options })
+  const workTimes = { graceMs: 50, silenceMs: 3_600_000 }
+  const jobs = await openJobs({ state: seen, log, contextOf, workTimes, ...options })
   for (const kind of kinds) jobs.register(kind as AnyKind)
   jobs.start()
   let stopped: Promise<void> | undefined
@@ -425,7 +425,7 @@ t.test('a settling callback that answers nothing is called again', async (t) => 
     held: hangsOnce('release' as const),
   }
   let jump = 0
-  const options = { attendance: { graceMs: 20, silenceMs: 50 }, now: () => Date.now() + jump }
+  const options = { workTimes: { graceMs: 20, silenceMs: 50 }, now: () => Date.now() + jump }
   const data = temporaryFolder(t)
   const first = await open(t, data, [kind], options)
   const { id } = await first.jobs.create(asked({ input: 'sends' }))

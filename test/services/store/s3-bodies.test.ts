@@ -6,7 +6,7 @@ import { mustBeNew } from '../../../src/services/store/bodies.js'
 import { S3Bodies } from '../../../src/services/store/s3-bodies.js'
 import { type ClaimRecord, S3Claim } from '../../../src/services/store/s3-claim.js'
 import type { S3Client } from '../../../src/services/store/s3-client.js'
-import { BodyMemory } from '../../../src/services/store/s3-room.js'
+import { BodyMemory } from '../../../src/services/store/s3-memory.js'
 import { until } from '../../support/waiting.js'
 import { clientOf, refuse } from './local-store.js'
 

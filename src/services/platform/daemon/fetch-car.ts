@@ -129,16 +129,16 @@ function sizeOf({ statusCode, headers }: IncomingMessage, { size, most }: Wanted
 }
 
 /** Returns the MD5. Throws FetchError unless exactly `size` bytes arrive. */
-async function store(response: IncomingMessage, size: number, target: string, patience: FetchTimes): Promise<string> {
+async function store(response: IncomingMessage, size: number, target: string, fetchTimes: FetchTimes): Promise<string> {
   const digest = createHash('md5')
-  const begun = patience.now()
+  const begun = fetchTimes.now()
   const file = await open(target, 'w', 0o600)
   let arrived = 0
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       arrived += chunk.length
       if (arrived > size) throw new FetchError(`The file has more than ${size} bytes.`)
-      requirePace(arrived, patience.now() - begun, patience)
+      requirePace(arrived, fetchTimes.now() - begun, fetchTimes)
       digest.update(chunk)
       await writeAll(file, chunk)
     }

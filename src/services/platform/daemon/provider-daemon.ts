@@ -23,7 +23,7 @@ const DOWNLOADING = ['Downloading']
 /** Says nothing of the server: a poster could look through the network of this machine with it. */
 const FAILED = 'The CAR cannot be fetched, or is not the one that the task names.'
 
-const patience: FetchTimes = {
+const fetchTimes: FetchTimes = {
   idleMs: 60_000,
   graceMs: 60_000,
   bytesPerSecond: 64 * 1024,
@@ -219,7 +219,7 @@ export class ProviderDaemon {
     try {
       const reserve = (bytes: number): boolean => room.take(bytes)
       const car = { url, md5, size: fileSize, most, reserve, isWanted: () => lease.held() }
-      const asking = { ...patience, servers: { allowed: this.#allowed, own: this.#own } }
+      const asking = { ...fetchTimes, servers: { allowed: this.#allowed, own: this.#own } }
       const size = await fetchCar(car, file, asking, AbortSignal.any([this.#stopping.signal, lease.signal]))
       const update = { status: DOWNLOADED, filePath: `${minerId}/${id}.car`, fileSize: size }
       return await this.#write(id, DOWNLOADING, update, ({ fetches }) => fetches.store(id, room.bytes))

@@ -74,9 +74,6 @@ function readPrice(text: string, name: string): string {
   return sortable(price)
 }
 
-/** Tasks in one answer, unless the request says otherwise. */
-const DEFAULT_LIMIT = 20
-
 /** GET /tasks: the tasks of the caller, or, to an anonymous caller, the public ones. */
 export function showTasks(exchange: PlatformExchange): Promise<object> {
   const { caller } = exchange
@@ -84,6 +81,9 @@ export function showTasks(exchange: PlatformExchange): Promise<object> {
     caller === undefined ? { sql: 'is_public = 1', values: [] } : { sql: '"user" = ?', values: [caller.user.id] }
   return show(exchange, scope)
 }
+
+/** Tasks of a provider in one answer, unless the request says otherwise. */
+const DEFAULT_LIMIT = 20
 
 /** GET /my_miner/tasks: the tasks that the caller's providers work. */
 export async function showProviderTasks(exchange: PlatformExchange): Promise<object> {

@@ -95,7 +95,7 @@ export class BodyMemory {
 
 /** The memory of one body. */
 export class Hold {
-  readonly #room: BodyMemory
+  readonly #memory: BodyMemory
   #taken = 0
   #reserved = 0
   /** Up to this many bytes are covered: more than are held when that is all there is. */
@@ -103,14 +103,14 @@ export class Hold {
   #ended = false
 
   constructor(room: BodyMemory) {
-    this.#room = room
+    this.#memory = room
   }
 
   /** True when so many bytes are covered, or can be at once. */
   grow(bytes: number): boolean {
     const missing = bytes - this.#covered
     if (missing <= 0) return true
-    if (!this.#room.take(missing)) return false
+    if (!this.#memory.take(missing)) return false
     this.#taken += missing
     this.#covered = bytes
     return true
@@ -120,8 +120,8 @@ export class Hold {
   async reserve(bytes: number): Promise<void> {
     const missing = bytes - this.#covered
     if (missing <= 0) return
-    const granted = await this.#room.wait(missing)
-    if (this.#ended) return this.#room.give(granted)
+    const granted = await this.#memory.wait(missing)
+    if (this.#ended) return this.#memory.give(granted)
     this.#taken += granted.taken
     this.#reserved += granted.reserved
     this.#covered = Math.max(this.#covered, bytes)
@@ -135,7 +135,7 @@ export class Hold {
     this.#reserved -= reserved
     this.#taken -= taken
     this.#covered = bytes
-    this.#room.give({ taken, reserved })
+    this.#memory.give({ taken, reserved })
   }
 
   end(): void {
