@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { S3 } from '@aws-sdk/client-s3'
 import type { InProcess } from '../../support/server/in-process.js'
 import { ask } from '../../support/server/many-deaths.js'
@@ -25,9 +26,12 @@ export function batch(
 
 const ENDED = ['Complete', 'Failed', 'Cancelled']
 
-/** Creates a job and waits until it has ended, or is in one of these states. */
+/**
+ * Creates a job and waits until it has ended, or is in one of these states. Each has a token of its own: the same order,
+ * signed again within a second, would be a repetition.
+ */
 export async function done(at: Endpoint, order: object, states: readonly string[] = ENDED) {
-  const { status, json } = await batch(at, 'POST', '', order)
+  const { status, json } = await batch(at, 'POST', '', order, { 'x-amz-client-token': randomUUID() })
   if (status !== 202) throw new Error(`${status} ${JSON.stringify(json)}`)
   return reaches(at, json.JobId, states)
 }
