@@ -27,8 +27,8 @@ export function batch(
 const ENDED = ['Complete', 'Failed', 'Cancelled']
 
 /**
- * Creates a job and waits until it has ended, or is in one of these states. Each has a token of its own: the same order,
- * signed again within a second, would be a repetition.
+ * Creates a job and waits until it has ended, or is in one of these states. Each has a token of its own: an equal order
+ * that is signed within the same second would be a repetition.
  */
 export async function done(at: Endpoint, order: object, states: readonly string[] = ENDED) {
   const { status, json } = await batch(at, 'POST', '', order, { 'x-amz-client-token': randomUUID() })
