@@ -18,8 +18,8 @@ import { type Outcome, on, type Send } from './task.js'
  * them.
  * @throws S3Error ChecksumMismatch, and those of GetObject
  */
-export async function verifyContent(row: Row, asked: string | undefined, ask: Send): Promise<Outcome> {
-  const reply = await ask({ ...on(row), method: 'GET', headers: { 'x-amz-checksum-mode': 'ENABLED' } })
+export async function verifyContent(row: Row, asked: string | undefined, send: Send): Promise<Outcome> {
+  const reply = await send({ ...on(row), method: 'GET', headers: { 'x-amz-checksum-mode': 'ENABLED' } })
   const recorded = recordedIn(reply.headers)
   const algorithms = new Set<ChecksumAlgorithm>(recorded ? [recorded.algorithm] : [])
   if (asked !== undefined) algorithms.add(asked as ChecksumAlgorithm)

@@ -20,13 +20,13 @@ const LOOK_MS = 1000
  * Makes a deal for an object, or finds the one that an earlier attempt has made: the token of the task names its job.
  * @throws S3Error of CreateObjectDeal; OutcomeUnknown for a deal whose outcome its job has still to find out
  */
-export async function makeDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Outcome> {
+export async function makeDeal(task: Task, terms: Terms, send: Send, signal: AbortSignal): Promise<Outcome> {
   requireCurrent(task.row)
   const headers = { 'x-amz-client-token': task.token, prefer: `wait=${WAIT_SECONDS}` }
   const request = withJson({ ...on(task.row, { 'x-deal': '' }), method: 'POST', headers }, terms)
   for (let unknownSince: number | undefined; ; ) {
     signal.throwIfAborted()
-    const reply = await ask(request)
+    const reply = await send(request)
     const answer = JSON.parse(await textOf(reply)) as DealAnswer
     if (reply.status !== 202) return { status: reply.status, message: answer.Deal?.DealCid ?? answer.JobId ?? '' }
     unknownSince = answer.Status === 'Unknown' ? (unknownSince ?? Date.now()) : undefined
@@ -46,28 +46,28 @@ interface DealAnswer {
 }
 
 /** Makes a deal on the terms of the newest deal of the object, or on others where `terms` states them. */
-export async function renewDeal(task: Task, terms: Terms, ask: Send, signal: AbortSignal): Promise<Outcome> {
-  return makeDeal(task, await renewalTerms(task.row, terms, ask), ask, signal)
+export async function renewDeal(task: Task, terms: Terms, send: Send, signal: AbortSignal): Promise<Outcome> {
+  return makeDeal(task, await renewalTerms(task.row, terms, send), send, signal)
 }
 
 const RENEWED = ['MinerId', 'Price', 'DurationEpochs', 'VerifiedDeal', 'FastRetrieval'] as const
 
 /** Throws NoSuchDeal for an object without deals. */
-export async function renewalTerms(row: Row, terms: Terms, ask: Send): Promise<Terms> {
-  const newest = await newestDeal(row, ask)
+export async function renewalTerms(row: Row, terms: Terms, send: Send): Promise<Terms> {
+  const newest = await newestDeal(row, send)
   const kept = RENEWED.flatMap((name) => (newest[name] === undefined ? [] : [[name, newest[name]] as const]))
   return { ...Object.fromEntries(kept), ...terms }
 }
 
 async function newestDeal(
   row: Row,
-  ask: Send,
+  send: Send,
 ): Promise<Partial<Record<(typeof RENEWED)[number], string | number | boolean>>> {
   let newest: object | undefined
   let token: string | undefined
   do {
     const query = { 'x-deal': '', format: 'json', ...(token !== undefined && { 'continuation-token': token }) }
-    const reply = await ask({ ...on(row, query), method: 'GET' })
+    const reply = await send({ ...on(row, query), method: 'GET' })
     const page = JSON.parse(await textOf(reply)) as DealList
     newest = page.DealEntry.findLast(({ Deal }) => Deal)?.Deal ?? newest
     token = page.NextContinuationToken
@@ -82,9 +82,9 @@ interface DealList {
 }
 
 /** What a deal for the object would cost. */
-export async function quoteDeal(row: Row, terms: Terms, ask: Send): Promise<Estimate> {
+export async function quoteDeal(row: Row, terms: Terms, send: Send): Promise<Estimate> {
   requireCurrent(row)
-  const reply = await ask(withJson({ ...on(row, { 'x-deal-quote': '' }), method: 'POST' }, terms))
+  const reply = await send(withJson({ ...on(row, { 'x-deal-quote': '' }), method: 'POST' }, terms))
   const { Bytes, Total } = JSON.parse(await textOf(reply)) as { readonly Bytes: number; readonly Total?: string }
   return { bytes: Bytes, ...(Total !== undefined && { price: parseAmount(Total) ?? 0n }) }
 }

@@ -29,7 +29,7 @@ export interface FoundRow {
  * are listed once.
  * @param from where an earlier listing has ended
  */
-export async function* rowsOfFilter(filter: FilterSource, ask: Send, from?: FoundRow['at']): AsyncGenerator<FoundRow> {
+export async function* rowsOfFilter(filter: FilterSource, send: Send, from?: FoundRow['at']): AsyncGenerator<FoundRow> {
   const all = filter.prefixes.length > 0 ? filter.prefixes : ['']
   const prefixes = [...new Set(all)].filter(
     (one, _, every) => !every.some((other) => other !== one && one.startsWith(other)),
@@ -37,24 +37,24 @@ export async function* rowsOfFilter(filter: FilterSource, ask: Send, from?: Foun
   for (const [place, prefix] of prefixes.entries()) {
     if (from && place < from.prefix) continue
     const listed = from?.prefix === place ? from.listed : undefined
-    for await (const entry of entriesOf(filter, prefix, ask, listed)) {
+    for await (const entry of entriesOf(filter, prefix, send, listed)) {
       const { key, versionId, size } = entry
       const row: Row = versionId === undefined ? [filter.bucket, key] : [filter.bucket, key, versionId]
-      const fitting = fits(filter, entry) && (await fitsObject(filter, entry, ask))
+      const fitting = fits(filter, entry) && (await fitsObject(filter, entry, send))
       const at = { prefix: place, listed: { key, ...(versionId !== undefined && { versionId }) } }
       yield { ...(fitting && { row }), size, at }
     }
   }
 }
 
-async function* entriesOf(filter: FilterSource, prefix: string, ask: Send, from?: ListedEntry): AsyncGenerator<Entry> {
+async function* entriesOf(filter: FilterSource, prefix: string, send: Send, from?: ListedEntry): AsyncGenerator<Entry> {
   const { bucket } = filter
   const versions = filter.versions !== 'Current'
   const kind: Record<string, string> = versions ? { versions: '' } : { 'list-type': '2' }
   let next: Record<string, string> = versions ? versionMarkers(from) : from ? { 'start-after': from.key } : {}
   for (;;) {
     const query = { ...kind, prefix, 'encoding-type': 'url', ...next }
-    const root = await nodeOf(await ask({ method: 'GET', bucket, query }))
+    const root = await nodeOf(await send({ method: 'GET', bucket, query }))
     for (const name of ['Contents', 'Version'])
       for (const node of root.children.get(name) ?? []) yield entryOf(node, versions)
     if (text(root, 'IsTruncated') !== 'true') return
@@ -102,11 +102,11 @@ function fits(filter: FilterSource, { key, size, modified, storageClass, latest 
 }
 
 /** What only the object itself tells: its tags, and the facts about its deals. */
-async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: Send): Promise<boolean> {
+async function fitsObject(filter: FilterSource, { key, versionId }: Entry, send: Send): Promise<boolean> {
   const { bucket, tags, dealStates, dealEndsBefore } = filter
   const query: Record<string, string> = versionId === undefined ? {} : { versionId }
   if (dealStates.length > 0 || dealEndsBefore !== undefined) {
-    const reply = await ask({ method: 'HEAD', bucket, key, query })
+    const reply = await send({ method: 'HEAD', bucket, key, query })
     await endOf(reply)
     const state = reply.headers['x-amz-meta-deal-status']
     if (dealStates.length > 0 && !dealStates.includes(String(state ?? 'None'))) return false
@@ -114,15 +114,15 @@ async function fitsObject(filter: FilterSource, { key, versionId }: Entry, ask: 
     if (dealEndsBefore !== undefined && !(ends < dealEndsBefore)) return false
   }
   if (tags.length === 0) return true
-  const set = await tagsOf(ask, bucket, key, query)
+  const set = await tagsOf(send, bucket, key, query)
   return tags.every((wanted) =>
     set.some(({ key: name, value }) => name === wanted.key && value === (wanted.value ?? value)),
   )
 }
 
 /** The tags of an object. Throws S3Error. */
-export async function tagsOf(ask: Send, bucket: string, key: string, query: Readonly<Record<string, string>>) {
-  const root = await nodeOf(await ask({ method: 'GET', bucket, key, query: { tagging: '', ...query } }))
+export async function tagsOf(send: Send, bucket: string, key: string, query: Readonly<Record<string, string>>) {
+  const root = await nodeOf(await send({ method: 'GET', bucket, key, query: { tagging: '', ...query } }))
   const tags = root.children.get('TagSet')?.[0]?.children.get('Tag') ?? []
   return tags.map((tag) => ({ key: text(tag, 'Key'), value: text(tag, 'Value') }))
 }

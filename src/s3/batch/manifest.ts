@@ -21,7 +21,7 @@ const MAX_MANIFEST_BYTES = 4 * 1024 ** 3
 export async function* rowsOfManifest(
   source: ManifestSource,
   etag: string,
-  ask: Send,
+  send: Send,
   maxBytes = MAX_MANIFEST_BYTES,
 ): AsyncGenerator<Row> {
   let left = maxBytes
@@ -33,20 +33,20 @@ export async function* rowsOfManifest(
     }
   }
   if (source.format === 'S3BatchOperations_CSV_20180820') {
-    const reply = await ask(readOf(source, etag))
+    const reply = await send(readOf(source, etag))
     yield* rowsOf(bounded(contentOf(reply)), source.fields, source.key)
     return
   }
-  const reply = await ask(readOf(source, etag))
+  const reply = await send(readOf(source, etag))
   if (Number(reply.headers['content-length'] ?? 0) > MAX_INVENTORY) throw invalid('manifest.json is larger than 16 MiB')
   const { bucket, fields, files } = inventoryOf(await textOf(reply))
-  for (const { key, md5 } of files) yield* rowsOf(bounded(fileOf(await ask(get(bucket, key)), key, md5)), fields, key)
+  for (const { key, md5 } of files) yield* rowsOf(bounded(fileOf(await send(get(bucket, key)), key, md5)), fields, key)
 }
 
 /** The entity tag of a manifest, as it is now. Throws S3Error, such as NoSuchKey. */
-export async function etagOf(source: ManifestSource, ask: Send): Promise<string> {
+export async function etagOf(source: ManifestSource, send: Send): Promise<string> {
   const { bucket, key, versionId } = source
-  const { headers } = await ask({ method: 'HEAD', bucket, key, ...(versionId && { query: { versionId } }) })
+  const { headers } = await send({ method: 'HEAD', bucket, key, ...(versionId && { query: { versionId } }) })
   return String(headers.etag ?? '').replaceAll('"', '')
 }
 

@@ -30,7 +30,7 @@ interface Listed {
 export async function prepareRows(
   run: BatchRun,
   order: BatchOrder,
-  ask: Send,
+  send: Send,
   turn: (rows: number) => Promise<void>,
   { saveMs = SAVE_MS, maxRows = MAX_ROWS } = {},
 ): Promise<BatchRecord> {
@@ -49,7 +49,7 @@ export async function prepareRows(
     if (chunks % CHECKPOINT === 0) record = await save(false)
   }
   let saved = performance.now()
-  for await (const listed of await listingOf(run, order, record, ask)) {
+  for await (const listed of await listingOf(run, order, record, send)) {
     at = listed.at
     if (listed.row) {
       if (rows + pending.length >= maxRows) throw tooManyRows(maxRows)
@@ -74,13 +74,13 @@ async function listingOf(
   run: BatchRun,
   { manifest, filter }: BatchOrder,
   { listing, etag }: BatchRecord,
-  ask: Send,
+  send: Send,
 ): Promise<AsyncIterable<Listed>> {
-  if (filter) return rowsOfFilter(filter, ask, listing.at)
+  if (filter) return rowsOfFilter(filter, send, listing.at)
   if (!manifest) throw new Error('the job names neither a manifest nor a filter')
-  const known = etag ?? manifest.etag ?? (await etagOf(manifest, ask))
+  const known = etag ?? manifest.etag ?? (await etagOf(manifest, send))
   if (etag === undefined) await run.change((present) => ({ ...present, etag: known }))
-  return behind(listing.rows, rowsOfManifest(manifest, known, ask))
+  return behind(listing.rows, rowsOfManifest(manifest, known, send))
 }
 
 async function* behind(skipped: number, rows: AsyncIterable<Row>): AsyncGenerator<Listed> {

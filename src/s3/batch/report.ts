@@ -33,14 +33,14 @@ export async function writeReport(
   run: BatchRun,
   { bucket, prefix, scope }: ReportOrder,
   record: BatchRecord,
-  { ask, now }: { readonly ask: Send; readonly now: number },
+  { send, now }: { readonly send: Send; readonly now: number },
 ): Promise<string> {
   const folder = `${prefix === '' ? '' : `${prefix}/`}job-${run.id}`
   const results: ResultsFile[] = []
   const put = async (key: string, body: Buffer, type: string) => {
     const md5 = createHash('md5').update(body).digest()
     const headers = { 'content-type': type, 'content-md5': md5.toString('base64') }
-    await endOf(await ask({ method: 'PUT', bucket, key, headers, body }))
+    await endOf(await send({ method: 'PUT', bucket, key, headers, body }))
     return md5.toString('hex')
   }
   const files = STATUSES.filter((status) => status === 'failed' || scope === 'AllTasks').map((status) => {

@@ -130,7 +130,7 @@ class Batch {
   readonly #run: BatchRun
   readonly #order: BatchOrder
   readonly #kind: TaskKind
-  readonly #ask: Send
+  readonly #send: Send
   /** Tasks that have a turn. */
   #working = 0
   #shown: BatchRecord | undefined
@@ -144,7 +144,7 @@ class Batch {
     this.#run = run
     this.#order = job.input
     this.#kind = taskKind(job.input)
-    this.#ask = async (request) => {
+    this.#send = async (request) => {
       await own?.next(job.signal)
       await deps.pace.next(job.signal)
       if (!job.owned()) throw new TakenOver()
@@ -160,7 +160,7 @@ class Batch {
       throw new S3Error('OperationAborted', { message: 'The job was not confirmed within 30 days.' })
     if (!record.prepared) {
       this.#show('Preparing', record)
-      record = await prepareRows(this.#run, this.#order, this.#ask, async (rows) => {
+      record = await prepareRows(this.#run, this.#order, this.#send, async (rows) => {
         this.#show('Preparing', { ...(await this.#look()), listing: { chunks: 0, rows } })
       })
     }
@@ -236,7 +236,7 @@ class Batch {
     const known = await this.#run.get()
     const worked = await workChunk(
       {
-        ...{ run: this.#run, kind: this.#kind, ask: this.#ask, signal: this.#job.signal, now },
+        ...{ run: this.#run, kind: this.#kind, send: this.#send, signal: this.#job.signal, now },
         check: async () => {
           if (this.#kind.spends) await this.#look()
           else this.#check()
@@ -266,7 +266,7 @@ class Batch {
         async (row) => {
           this.#check()
           try {
-            const found = await this.#kind.estimate(row, this.#ask)
+            const found = await this.#kind.estimate(row, this.#send)
             bytes += found.bytes
             price += found.price ?? 0n
           } catch (error) {
@@ -313,7 +313,7 @@ class Batch {
       this.#show(phase, record)
       if (report) {
         const { now } = this.#deps
-        const key = await writeReport(this.#run, report, record, { ask: this.#ask, now: now() }).catch(reportFailed)
+        const key = await writeReport(this.#run, report, record, { send: this.#send, now: now() }).catch(reportFailed)
         record = await this.#change((present) => ({ ...present, report: { bucket: report.bucket, key } }))
       }
     }

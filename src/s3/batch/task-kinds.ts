@@ -14,9 +14,9 @@ import { type Estimate, type Outcome, on, requireCurrent, type Send, type Task, 
 
 /** How to carry out an operation on one object. All throw S3Error for a task that fails. */
 export interface TaskKind {
-  run(task: Task, ask: Send, signal: AbortSignal): Promise<Outcome>
+  run(task: Task, send: Send, signal: AbortSignal): Promise<Outcome>
   /** What `run` would cost. Changes nothing. */
-  estimate(row: Row, ask: Send): Promise<Estimate>
+  estimate(row: Row, send: Send): Promise<Estimate>
   /** `estimate` tells a price. */
   readonly spends: boolean
   /** Tasks of a job at the same time. */
@@ -37,77 +37,77 @@ export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | '
     case 'Delete':
       return {
         ...kind,
-        run: (task, ask) => deleteObject(task, operation, filter, ask),
+        run: (task, send) => deleteObject(task, operation, filter, send),
       }
     case 'Copy':
-      return { ...kind, run: (task, ask) => copyObject(task, operation, ask) }
+      return { ...kind, run: (task, send) => copyObject(task, operation, send) }
     case 'Archive':
       return {
         ...kind,
         ...(!isHotClass(operation.storageClass) && {
           spends: true,
-          estimate: (row, ask) => quoteDeal(row, { StorageClass: operation.storageClass }, ask),
+          estimate: (row, send) => quoteDeal(row, { StorageClass: operation.storageClass }, send),
         }),
-        run: (task, ask) => archiveObject(task, operation.storageClass, ask),
+        run: (task, send) => archiveObject(task, operation.storageClass, send),
       }
     case 'Encrypt':
       return {
         ...kind,
-        run: ({ row }, ask) => encryptObject(row, ask),
+        run: ({ row }, send) => encryptObject(row, send),
       }
     case 'Rewrap':
       return {
         ...kind,
-        run: ({ row }, ask) => rewrapObject(row, ask),
+        run: ({ row }, send) => rewrapObject(row, send),
       }
     case 'Tag':
-      return { ...kind, run: ({ row }, ask) => tagObject(row, operation, ask) }
+      return { ...kind, run: ({ row }, send) => tagObject(row, operation, send) }
     case 'Untag':
-      return { ...kind, run: ({ row }, ask) => untagObject(row, operation, ask) }
+      return { ...kind, run: ({ row }, send) => untagObject(row, operation, send) }
     case 'Acl':
       return {
         ...kind,
-        run: ({ row }, ask) => simply(ask, { ...on(row, { acl: '' }), method: 'PUT', headers: operation.headers }),
+        run: ({ row }, send) => simply(send, { ...on(row, { acl: '' }), method: 'PUT', headers: operation.headers }),
       }
     case 'Restore':
-      return { ...kind, run: (task, ask) => restoreObject(task, operation, ask) }
+      return { ...kind, run: (task, send) => restoreObject(task, operation, send) }
     case 'Retain':
-      return { ...kind, run: ({ row }, ask) => simply(ask, retention(row, operation)) }
+      return { ...kind, run: ({ row }, send) => simply(send, retention(row, operation)) }
     case 'LegalHold':
       return {
         ...kind,
-        run: ({ row }, ask) =>
-          simply(ask, putXml(row, 'legal-hold', document('LegalHold', element('Status', operation.status)))),
+        run: ({ row }, send) =>
+          simply(send, putXml(row, 'legal-hold', document('LegalHold', element('Status', operation.status)))),
       }
     case 'Checksum':
       return {
         ...kind,
         concurrency: SLOW_CONCURRENCY,
-        run: ({ row }, ask) => verifyContent(row, operation.algorithm, ask),
+        run: ({ row }, send) => verifyContent(row, operation.algorithm, send),
       }
     case 'Deal':
       return {
         ...{ spends: true, concurrency: SLOW_CONCURRENCY },
-        estimate: (row, ask) => quoteDeal(row, operation.terms, ask),
-        run: (task, ask, signal) => makeDeal(task, operation.terms, ask, signal),
+        estimate: (row, send) => quoteDeal(row, operation.terms, send),
+        run: (task, send, signal) => makeDeal(task, operation.terms, send, signal),
       }
     case 'Renew':
       return {
         ...{ spends: true, concurrency: SLOW_CONCURRENCY },
-        estimate: async (row, ask) => quoteDeal(row, await renewalTerms(row, operation.terms, ask), ask),
-        run: (task, ask, signal) => renewDeal(task, operation.terms, ask, signal),
+        estimate: async (row, send) => quoteDeal(row, await renewalTerms(row, operation.terms, send), send),
+        run: (task, send, signal) => renewDeal(task, operation.terms, send, signal),
       }
   }
 }
 
-async function simply(ask: Send, request: OwnRequest): Promise<Outcome> {
-  const reply = await ask(request)
+async function simply(send: Send, request: OwnRequest): Promise<Outcome> {
+  const reply = await send(request)
   await endOf(reply)
   return { status: reply.status }
 }
 
-async function sizeOf(row: Row, ask: Send): Promise<Estimate> {
-  const reply = await ask({ ...on(row), method: 'HEAD' })
+async function sizeOf(row: Row, send: Send): Promise<Estimate> {
+  const reply = await send({ ...on(row), method: 'HEAD' })
   await endOf(reply)
   return { bytes: Number(reply.headers['content-length'] ?? 0) }
 }
@@ -121,7 +121,7 @@ async function deleteObject(
   { row, triedSince }: Task,
   { bypassGovernance }: BatchOperation & { name: 'Delete' },
   filter: FilterSource | undefined,
-  ask: Send,
+  send: Send,
 ): Promise<Outcome> {
   const own: OwnTerms = {
     ...(filter?.versions === 'Noncurrent' && { noncurrent: true }),
@@ -129,7 +129,7 @@ async function deleteObject(
   }
   const headers: Record<string, string> = bypassGovernance ? { 'x-amz-bypass-governance-retention': 'true' } : {}
   if (triedSince !== undefined && row[2] === undefined) {
-    const present = await found(row, ask, (cause) => {
+    const present = await found(row, send, (cause) => {
       const message = 'An earlier attempt may have deleted the object: repeating it takes a key pair that may read.'
       throw new S3Error('AccessDenied', { message, cause })
     })
@@ -145,16 +145,16 @@ async function deleteObject(
     headers['if-match'] = String(present.etag)
     headers['x-amz-if-match-last-modified-time'] = String(present['last-modified'])
   }
-  return simply(ask, { ...on(row), method: 'DELETE', headers, own })
+  return simply(send, { ...on(row), method: 'DELETE', headers, own })
 }
 
 /**
  * The headers of an object; undefined where there is none.
  * @param hidden called where the key pair may not read it
  */
-async function found(row: Row, ask: Send, hidden?: (cause: S3Error) => undefined) {
+async function found(row: Row, send: Send, hidden?: (cause: S3Error) => undefined) {
   try {
-    const reply = await ask({ ...on(row), method: 'HEAD' })
+    const reply = await send({ ...on(row), method: 'HEAD' })
     await endOf(reply)
     return reply.headers
   } catch (error) {
@@ -171,18 +171,18 @@ async function found(row: Row, ask: Send, hidden?: (cause: S3Error) => undefined
 async function copyObject(
   { row, token, triedSince }: Task,
   { targetBucket, targetPrefix, headers }: BatchOperation & { name: 'Copy' },
-  ask: Send,
+  send: Send,
 ): Promise<Outcome> {
   const target: Row = [targetBucket, `${targetPrefix}${row[1]}`]
   const copy = { ...copyOf(row, target, headers), own: { writeId: token } }
   const isItself = row[2] === undefined && row[0] === target[0] && row[1] === target[1]
-  if (triedSince === undefined || isItself) return simply(ask, copy)
+  if (triedSince === undefined || isItself) return simply(send, copy)
   // One that is hidden is not replaced.
-  const present = await found(target, ask, () => undefined)
+  const present = await found(target, send, () => undefined)
   const old = present && Date.parse(String(present['last-modified'])) < triedSince - 1000
   const condition: Record<string, string> = old ? { 'if-match': String(present.etag) } : { 'if-none-match': '*' }
   try {
-    return await simply(ask, { ...copy, headers: { ...copy.headers, ...condition } })
+    return await simply(send, { ...copy, headers: { ...copy.headers, ...condition } })
   } catch (error) {
     if (!(error instanceof S3Error) || error.code !== 'PreconditionFailed') throw error
     throw new S3Error('OperationAborted', {
@@ -207,22 +207,22 @@ function ontoItself(row: Row, headers: Readonly<Record<string, string>>): OwnReq
   return copyOf(row, row, headers)
 }
 
-async function archiveObject({ row, token, triedSince }: Task, storageClass: string, ask: Send): Promise<Outcome> {
-  const before = triedSince === undefined ? undefined : await found(row, ask)
+async function archiveObject({ row, token, triedSince }: Task, storageClass: string, send: Send): Promise<Outcome> {
+  const before = triedSince === undefined ? undefined : await found(row, send)
   if (before?.['x-amz-storage-class'] === storageClass) return { status: 200 }
-  return simply(ask, { ...ontoItself(row, { 'x-amz-storage-class': storageClass }), own: { writeId: token } })
+  return simply(send, { ...ontoItself(row, { 'x-amz-storage-class': storageClass }), own: { writeId: token } })
 }
 
 /** Leaves objects alone that are encrypted already. */
-async function encryptObject(row: Row, ask: Send): Promise<Outcome> {
-  const before = await found(row, ask)
+async function encryptObject(row: Row, send: Send): Promise<Outcome> {
+  const before = await found(row, send)
   if (before?.['x-amz-server-side-encryption'] !== undefined) return { status: 200, message: 'already encrypted' }
-  return simply(ask, ontoItself(row, { 'x-amz-server-side-encryption': 'AES256' }))
+  return simply(send, ontoItself(row, { 'x-amz-server-side-encryption': 'AES256' }))
 }
 
-async function rewrapObject(row: Row, ask: Send): Promise<Outcome> {
+async function rewrapObject(row: Row, send: Send): Promise<Outcome> {
   requireCurrent(row)
-  const reply = await ask(withJson({ ...on(row, { 'x-encryption': '' }), method: 'POST' }, {}))
+  const reply = await send(withJson({ ...on(row, { 'x-encryption': '' }), method: 'POST' }, {}))
   const { Outcome } = JSON.parse(await textOf(reply)) as { readonly Outcome: string }
   return { status: reply.status, message: Outcome }
 }
@@ -237,32 +237,32 @@ function putXml(
   return { ...on(row, { [subresource]: '' }), method: 'PUT', headers: { ...headers, 'content-md5': md5 }, body }
 }
 
-async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, ask: Send): Promise<Outcome> {
-  if (replace) return simply(ask, putXml(row, 'tagging', taggingDocument(tags)))
-  return whileTagsChange(row, ask, (before, own) => {
+async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, send: Send): Promise<Outcome> {
+  if (replace) return simply(send, putXml(row, 'tagging', taggingDocument(tags)))
+  return whileTagsChange(row, send, (before, own) => {
     const kept = before.filter(({ key }) => !tags.some((tag) => tag.key === key))
-    return simply(ask, { ...putXml(row, 'tagging', taggingDocument([...kept, ...tags])), own })
+    return simply(send, { ...putXml(row, 'tagging', taggingDocument([...kept, ...tags])), own })
   })
 }
 
-async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, ask: Send): Promise<Outcome> {
+async function untagObject(row: Row, { keys }: BatchOperation & { name: 'Untag' }, send: Send): Promise<Outcome> {
   const all = { ...on(row, { tagging: '' }), method: 'DELETE' } as const
-  if (!keys) return simply(ask, all)
-  return whileTagsChange(row, ask, async (before, own) => {
+  if (!keys) return simply(send, all)
+  return whileTagsChange(row, send, async (before, own) => {
     const kept = before.filter(({ key }) => !keys.includes(key))
     if (kept.length === before.length) return { status: 200 }
-    return simply(ask, { ...(kept.length > 0 ? putXml(row, 'tagging', taggingDocument(kept)) : all), own })
+    return simply(send, { ...(kept.length > 0 ? putXml(row, 'tagging', taggingDocument(kept)) : all), own })
   })
 }
 
 /** Repeats a change of tags that clients change meanwhile, a few times. */
 async function whileTagsChange(
   row: Row,
-  ask: Send,
+  send: Send,
   change: (before: readonly TagPair[], own: OwnTerms) => Promise<Outcome>,
 ): Promise<Outcome> {
   for (let tries = 1; ; tries++) {
-    const before = await tagsOf(ask, row[0], row[1], on(row).query)
+    const before = await tagsOf(send, row[0], row[1], on(row).query)
     try {
       return await change(before, { tags: before })
     } catch (error) {
@@ -275,12 +275,12 @@ async function whileTagsChange(
 async function restoreObject(
   { row, triedSince }: Task,
   { days, tier }: BatchOperation & { name: 'Restore' },
-  ask: Send,
+  send: Send,
 ): Promise<Outcome> {
   const parameters = tier === undefined ? '' : `<GlacierJobParameters>${element('Tier', tier)}</GlacierJobParameters>`
   const body = document('RestoreRequest', `${element('Days', days)}${parameters}`)
   try {
-    return await simply(ask, { ...on(row, { restore: '' }), method: 'POST', body })
+    return await simply(send, { ...on(row, { restore: '' }), method: 'POST', body })
   } catch (error) {
     const begun = error instanceof S3Error && error.code === 'RestoreAlreadyInProgress'
     if (begun && triedSince !== undefined) return { status: 202 }

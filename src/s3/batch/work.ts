@@ -10,7 +10,7 @@ import type { TaskKind } from './task-kinds.js'
 interface Working {
   readonly run: BatchRun
   readonly kind: TaskKind
-  readonly ask: Send
+  readonly send: Send
   readonly signal: AbortSignal
   /** Waits until another task may begin, and resolves to what is to be called at its end. */
   readonly enter: (signal: AbortSignal) => Promise<() => void>
@@ -154,11 +154,11 @@ export async function workChunk(working: Working, number: number): Promise<Chunk
 }
 
 /** Throws for what ends the job: its key pair is gone, another server runs it, or it was stopped. */
-async function attempt({ kind, ask, signal }: Working, first: Task, began: number): Promise<Attempted> {
+async function attempt({ kind, send, signal }: Working, first: Task, began: number): Promise<Attempted> {
   let task = first
   for (let tries = 0; ; tries++) {
     try {
-      const { status, message } = await kind.run(task, ask, signal)
+      const { status, message } = await kind.run(task, send, signal)
       return { result: { ok: true, status, ...(message && { message }) } }
     } catch (thrown) {
       signal.throwIfAborted()

@@ -53,7 +53,7 @@ async function work(
         look: async () => {},
         now: () => BEGUN,
         show: () => {},
-        ask: async (request) => {
+        send: async (request) => {
           asked.push(request)
           answer(request, asked.filter(({ method }) => method === request.method).length)
           if (request.method !== 'HEAD') return { status: 204, headers: {} }
