@@ -38,7 +38,7 @@ function isText(value: unknown): boolean {
 }
 
 /** Formats `<Error>` without XML declaration, because it may follow the declaration of a late 200 response. */
-export function errorElement(error: S3Error, place: ErrorContext): string {
+export function errorElement(error: S3Error, errorContext: ErrorContext): string {
   const fields = Object.entries(error.fields).flatMap(([name, value]) =>
     typeof value === 'object' ? value.map((one) => element(name, one)) : [element(name, value)],
   )
@@ -47,9 +47,9 @@ export function errorElement(error: S3Error, place: ErrorContext): string {
     element('Code', error.code),
     element('Message', error.message),
     ...fields,
-    element('Resource', place.resource),
-    element('RequestId', place.id),
-    element('HostId', place.id),
+    element('Resource', errorContext.resource),
+    element('RequestId', errorContext.id),
+    element('HostId', errorContext.id),
     '</Error>',
   ].join('')
 }
@@ -58,16 +58,16 @@ export function errorElement(error: S3Error, place: ErrorContext): string {
  * Formats the error as JSON. AWS clients recognise an error by `__type` and x-amzn-errortype.
  * https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html#operation-error-serialization
  */
-function jsonReply(error: S3Error, place: ErrorContext): Reply {
+function jsonReply(error: S3Error, errorContext: ErrorContext): Reply {
   const { code, message, fields } = error
   const document = {
     __type: code,
     Code: code,
     Message: message,
     message,
-    Resource: place.resource,
-    RequestId: place.id,
-    HostId: place.id,
+    Resource: errorContext.resource,
+    RequestId: errorContext.id,
+    HostId: errorContext.id,
     Details: fields,
   }
   return {
@@ -78,14 +78,14 @@ function jsonReply(error: S3Error, place: ErrorContext): Reply {
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#RESTErrorResponses */
-export function errorReply(error: S3Error, place: ErrorContext): Reply {
-  if (place.form === 'json') return jsonReply(error, place)
-  if (place.form === 'sts') return stsErrorReply(error, place.id)
-  if (place.form === 'control') return controlErrorReply(error, place)
+export function errorReply(error: S3Error, errorContext: ErrorContext): Reply {
+  if (errorContext.form === 'json') return jsonReply(error, errorContext)
+  if (errorContext.form === 'sts') return stsErrorReply(error, errorContext.id)
+  if (errorContext.form === 'control') return controlErrorReply(error, errorContext)
   return {
     status: error.status,
     headers: { 'content-type': 'application/xml', ...error.headers },
-    body: XML_DECLARATION + errorElement(error, place),
+    body: XML_DECLARATION + errorElement(error, errorContext),
   }
 }
 

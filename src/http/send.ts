@@ -24,20 +24,20 @@ export interface SentReply {
  * Writes a reply; no other code does. Resolves when the response was passed to the connection or the connection was
  * cut. Never rejects.
  * @param id of the request, for its headers
- * @param place called only for an error document
+ * @param errorContext called only for an error document
  */
 export async function send(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   reply: Reply,
   id: string,
-  place: () => ErrorContext,
+  errorContext: () => ErrorContext,
 ): Promise<SentReply> {
   const { body } = reply
   const headers = withIds(id, reply.headers)
   if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
   try {
-    if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, place)
+    if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, errorContext)
     if (outgoing.headersSent || outgoing.destroyed) {
       if (isRelay(body)) body.download.discard()
       outgoing.destroy()
@@ -55,16 +55,21 @@ export async function send(
     if (isRelay(body)) body.download.discard()
     // After the status is sent, only a cut connection can signal an incomplete body.
     if (outgoing.headersSent || outgoing.destroyed) outgoing.destroy()
-    else sendError(outgoing, incoming.method, failure, place())
+    else sendError(outgoing, incoming.method, failure, errorContext())
     return { bytes: 0, failure }
   }
 }
 
 /** Sends an error without the headers of the reply, which could not be sent. */
-function sendError(outgoing: ServerResponse, method: string | undefined, error: S3Error, place: ErrorContext): void {
-  const { status, headers, body } = errorReply(error, place)
+function sendError(
+  outgoing: ServerResponse,
+  method: string | undefined,
+  error: S3Error,
+  errorContext: ErrorContext,
+): void {
+  const { status, headers, body } = errorReply(error, errorContext)
   outgoing.statusMessage = ''
-  sendWhole(outgoing, method, status, withIds(place.id, headers), body as string)
+  sendWhole(outgoing, method, status, withIds(errorContext.id, headers), body as string)
 }
 
 type WireHeaders = Record<string, string | number>
@@ -123,7 +128,7 @@ async function sendLate(
   status: number,
   headers: WireHeaders,
   body: LateBody,
-  place: () => ErrorContext,
+  errorContext: () => ErrorContext,
 ): Promise<SentReply> {
   let started = false
   const keepAlive = setInterval(() => {
@@ -143,7 +148,7 @@ async function sendLate(
     return { bytes: Buffer.byteLength(text) }
   } catch (thrown) {
     const error = toS3Error(thrown)
-    const markup = errorElement(error, place())
+    const markup = errorElement(error, errorContext())
     if (started) outgoing.end(markup)
     else sendWhole(outgoing, undefined, error.status, { ...headers, ...error.headers }, XML_DECLARATION + markup)
     return { bytes: Buffer.byteLength(markup), failure: error }
