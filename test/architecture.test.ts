@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import ts from 'typescript'
 
@@ -339,6 +340,24 @@ function circleIn(graph: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   }
   return []
 }
+
+t.test('each test is in a suite', async (t) => {
+  const { suites }: { suites: Readonly<Record<string, readonly { files: readonly string[] }[]>> } = await import(
+    pathToFileURL('test/suites.mjs').href
+  )
+  const tests = [...sources('test').keys()].filter((file) => file.endsWith('.test.ts') && !file.includes('/fixtures/'))
+  const named = Object.values(suites).flatMap((runs) => runs.flatMap(({ files }) => files))
+  const inSuite = (file: string) => named.some((name) => file === name || file.startsWith(`${name}/`))
+  t.same(
+    tests.filter((file) => !inSuite(file)),
+    [],
+  )
+  t.same(
+    named.filter((name) => !tests.some((file) => file === name || file.startsWith(`${name}/`))),
+    [],
+    'and each name of a suite is that of a test or of a folder of tests',
+  )
+})
 
 t.test('test/support has one home for each concept', async (t) => {
   const support = sources('test/support')

@@ -16,8 +16,8 @@ import { type PostgresServer, postgres } from './servers.js'
 import { acknowledged, askForDeal, BUCKET, DEALT, holds, upload, WriteScene } from './write-scene.js'
 
 // Three gateways on one PostgreSQL, with the bodies in an S3 store, and three proxies before a balancer that sends each
-// request to any of the gateways. Something fails in each round of writes. `npm run test:engines` does one round of
-// each kind, `npm run stress` 300.
+// request to any of the gateways. Something fails in each round of writes. `npm test -- --suite engines` does one round
+// of each kind, `npm run stress` 300.
 
 const PAIR = { accessKey: 'gateways-access', secretKey: 'gateways-secret-key' }
 const COUNT = 3
@@ -204,7 +204,7 @@ async function fail(t: Test, scene: Scene, rounds: number): Promise<void> {
   })
 }
 
-const notIn = (rounds: number) => rounds === 0 && 'part of npm run test:engines and npm run stress'
+const notIn = (rounds: number) => rounds === 0 && 'part of npm test -- --suite engines and npm run stress'
 const optionsOf = (rounds: number) => ({ skip: postgres.skip || notIn(rounds), timeout: 300_000 + rounds * 60_000 })
 
 t.test('three gateways and what fails under them', optionsOf(ROUNDS), async (t) => {

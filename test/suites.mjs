@@ -1,0 +1,102 @@
+// The suites that `npm test -- --suite NAME` runs, by name. A suite is one run or several, one after the other; a run has
+// files (a folder stands for all test files below it), the environment of its tests, and the longest time of one file in
+// seconds.
+
+/** @typedef {{ files: readonly string[], env?: Readonly<Record<string, string>>, timeout?: number }} Run */
+
+const HOURS = 3600
+
+/** The services that have both engines, and what runs above them, on PostgreSQL. */
+const engines = [
+  'test/services/platform/users.test.ts',
+  'test/services/platform/miners.test.ts',
+  'test/services/platform/tasks/tasks.test.ts',
+  'test/services/platform/tasks/movement.test.ts',
+  'test/services/platform/tasks/mail.test.ts',
+  'test/services/platform/tasks/daemon.test.ts',
+  'test/services/platform/daemon/provider-daemon.test.ts',
+  'test/services/platform/processes.test.ts',
+  'test/services/payment/ledger.test.ts',
+  'test/services/payment/billing.test.ts',
+  'test/services/payment/system.test.ts',
+  'test/services/payment/upload.test.ts',
+  'test/services/payment/dealing.test.ts',
+  'test/services/payment/processes.test.ts',
+  'test/services/network/embedded.test.ts',
+  'test/services/network/offline.test.ts',
+  'test/services/network/instances.test.ts',
+  'test/services/network/kubo.test.ts',
+  'test/services/payment/kubo-copies.test.ts',
+  'test/services/gateway/index.test.ts',
+  'test/services/gateway/deal-service.test.ts',
+  'test/services/gateway/fences.test.ts',
+  'test/services/gateway/versions.test.ts',
+  'test/services/gateway/locks.test.ts',
+  'test/services/gateway/lock-clock.test.ts',
+  'test/services/gateway/lock-races.test.ts',
+  'test/services/gateway/objects.test.ts',
+  'test/services/gateway/deals.test.ts',
+  'test/services/gateway/processes.test.ts',
+  'test/services/gateway/failover.test.ts',
+  'test/history/history.test.ts',
+  'test/state/three-gateways.test.ts',
+  'test/state/versions-under-faults.test.ts',
+]
+
+/** Long rounds of tests that `npm test` runs for a few. */
+const rounds = (count, hours, files) => ({
+  files,
+  env: { DEALGATE_STRESS_ROUNDS: String(count) },
+  timeout: hours * HOURS,
+})
+
+/** @type {Readonly<Record<string, readonly Run[]>>} */
+export const suites = {
+  door: [
+    {
+      files: [
+        'test/access',
+        'test/auth',
+        'test/common',
+        'test/gateway',
+        'test/history',
+        'test/http',
+        'test/objects',
+        'test/promises',
+        'test/s3',
+        'test/server',
+        'test/state',
+      ],
+    },
+  ],
+  services: [{ files: ['test/services'] }],
+  plugins: [{ files: ['test/plugins', 'test/examples'] }],
+  cli: [{ files: ['test/cli', 'test/bundle.test.ts', 'test/package.test.ts'] }],
+  console: [{ files: ['test/console'] }],
+  clients: [{ files: ['test/clients'] }],
+  docs: [{ files: ['test/docs', 'test/deploy', 'test/architecture.test.ts'] }],
+  engines: [{ files: engines, env: { DEALGATE_ENGINE: 'postgres' } }],
+  nodes: [{ files: ['test/nodes'] }],
+  fuzz: [{ files: ['test/fuzz'], env: { DEALGATE_FUZZ_ROUNDS: '100000' }, timeout: 2 * HOURS }],
+  stress: [
+    rounds(200, 2, [
+      'test/plugins/deal/killed.test.ts',
+      'test/plugins/deal/cold-objects.test.ts',
+      'test/plugins/task/killed.test.ts',
+      'test/plugins/pay/killed.test.ts',
+      'test/services/payment/crashes.test.ts',
+      'test/services/payment/large-content.test.ts',
+      'test/state/flushed-store.test.ts',
+      'test/state/shared-settings.test.ts',
+      'test/gateway/listing.test.ts',
+      'test/cli/account.test.ts',
+      'test/server/gateway-calls.test.ts',
+      'test/s3/object/rewrap.test.ts',
+      'test/history/history.test.ts',
+    ]),
+    rounds(100, 4, ['test/state/three-proxies.test.ts']),
+    rounds(300, 4, ['test/state/three-gateways.test.ts']),
+    rounds(500, 4, ['test/state/versions-under-faults.test.ts']),
+    rounds(10, 4, ['test/s3/batch/killed.test.ts']),
+  ],
+}
