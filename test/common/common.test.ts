@@ -12,6 +12,8 @@ import {
   isCombinable,
   prepareChecksum,
 } from '../../src/common/checksums/checksums.js'
+import { Crc64Engine } from '../../src/common/checksums/crc64-wasm.js'
+import { Crc64Nvme } from '../../src/common/checksums/crc64nvme.js'
 import { CleanupStack } from '../../src/common/cleanup-stack.js'
 import { LineFile } from '../../src/common/files/line-file.js'
 import { freeBuffer } from '../../src/common/free-buffer.js'
@@ -20,7 +22,7 @@ import { Metrics } from '../../src/common/metrics.js'
 import { render } from '../../src/common/render-metrics.js'
 import { presignQuery } from '../../src/common/sigv4.js'
 import { xmlTime } from '../../src/common/time.js'
-import { MiB } from '../support/content/content.js'
+import { bytes as contentOf, MiB } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { example } from '../support/sign/sign-head.js'
 
@@ -85,6 +87,30 @@ t.test('check values of the CRC catalogue and of FIPS 180', async (t) => {
     'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
   )
 })
+
+t.test('CRC64NVME by WebAssembly is that by JavaScript, in pieces of every length', async () => {
+  const engine = Crc64Engine.make()
+  if (!engine) throw new Error('this Node.js has no WebAssembly')
+  const all = contentOf('crc64', 200_000)
+  const lengths = [0, 1, 15, 16, 7231, 7232, 7233, 7264, 8191, 65_535, 65_536, 65_537, 131_072, 199_999]
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(fc.constantFrom(...lengths), fc.nat(20_000)), { maxLength: 4 }),
+      fc.nat(all.length),
+      (pieces, start) => {
+        let state = 0xffff_ffff_ffff_ffffn
+        const expected = new Crc64Nvme()
+        for (const length of pieces) {
+          const piece = all.subarray(start, start + length)
+          state = engine.update(state, piece)
+          expected.update(piece)
+        }
+        return (state ^ 0xffff_ffff_ffff_ffffn) === expected.digest().readBigUInt64BE()
+      },
+    ),
+  )
+})
+
 const bytes = fc.uint8Array({ maxLength: 200 })
 
 t.test('combining gives the checksum of the whole', async (t) => {

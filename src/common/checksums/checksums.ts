@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { CrcCombiner } from './crc-combine.js'
-import { CRC64NVME_POLYNOMIAL, Crc64Nvme } from './crc64nvme.js'
+import { CRC64NVME_POLYNOMIAL } from './crc64-wasm.js'
+import { createCrc64 } from './crc64nvme.js'
 import { isXxHashPrepared, prepareXxHash, XxHash } from './xxhash.js'
 
 /**
@@ -78,7 +79,7 @@ export function createChecksum(algorithm: ChecksumAlgorithm): Checksum {
       if (native.crc32c === undefined) throw new Error('prepareChecksum() has not been awaited.')
       return new Crc32(native.crc32c)
     case 'CRC64NVME': {
-      const crc = new Crc64Nvme()
+      const crc = createCrc64()
       return { update: (bytes) => crc.update(bytes), digest: () => crc.digest().toString('base64') }
     }
     case 'SHA1':
