@@ -165,6 +165,8 @@ export interface PartRecord {
   /** Milliseconds since 1970. */
   readonly lastModified: number
   readonly checksum?: { readonly algorithm: ChecksumAlgorithm; readonly value: string }
+  /** CRC64NVME, base64, in place of `checksum` where neither upload nor client names an algorithm. No list has it. */
+  readonly crc64?: string
   /** File name of the staged bytes inside the upload's folder. */
   readonly file: string
   /** Staged bytes, if they are encrypted and therefore more than `size`. */

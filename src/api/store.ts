@@ -114,7 +114,7 @@ export interface PutRequest {
   readonly etag?: string
   /** Checksum to store when it is not the one that the source declares. */
   readonly checksum?: ObjectChecksum
-  /** Algorithm of a checksum to compute when the source declares none. */
+  /** Algorithm of a checksum to compute when the source declares none. Default: see `defaultChecksum`. */
   readonly wantChecksum?: ObjectChecksum['algorithm']
   /** Default: what the bucket or the server says. For an upload, what it has begun with. */
   readonly encryption?: EncryptionOrder | UploadEncryption | 'none' | undefined

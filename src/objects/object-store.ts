@@ -19,6 +19,7 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { areRevisionsUnique, MARKER_REVISION, opaqueEtag } from '../gateway/object-facts.js'
 import { isHeld } from '../state/locks/locks.js'
+import { defaultChecksum } from './default-checksum.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
 import { keepFolders } from './folder-objects.js'
 import { ObjectChanges } from './object-changes.js'
@@ -62,7 +63,10 @@ export class ObjectStore extends ObjectChanges implements Store {
     // Who has a key of its own keeps secret what the content is: an MD5 would tell whether it is that of a known file.
     const ownEtag = request.etag ?? (encrypted && encrypted.algorithm !== 'AES256' ? opaqueEtag() : undefined)
     const md5 = (encrypted !== undefined || !features.objectHead) && ownEtag === undefined
-    const options = { md5, checksum: request.wantChecksum }
+    // Where a checksum is known, or the bytes are stored again as they are, none is computed.
+    const isGiven = request.checksum !== undefined || request.sealed !== undefined
+    const wantChecksum = request.wantChecksum ?? (isGiven ? undefined : defaultChecksum(encrypted))
+    const options = { md5, checksum: wantChecksum }
     const { contentType, headers, metadata } = request.attributes
     let arrived: BodyFacts | undefined
     let declaredMd5: Buffer | undefined
@@ -147,7 +151,7 @@ export class ObjectStore extends ObjectChanges implements Store {
         throw error
       }
     }
-    const { maxBytes, event, wantChecksum } = request
+    const { maxBytes, event } = request
     if ((request.source.length ?? 0) > maxBytes) throw tooLarge(request.source.length ?? 0, maxBytes)
     const source = sealed ? sealedSource(request.source, sealed.header) : request.source
     const most = sealed ? sealedLength(sealed.header, maxBytes) : maxBytes

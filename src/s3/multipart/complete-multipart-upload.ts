@@ -8,6 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
 import { late } from '../../http/reply.js'
+import { defaultChecksum } from '../../objects/default-checksum.js'
 import { digesting } from '../../objects/sources.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
@@ -21,6 +22,7 @@ import { attemptOf, StoredAlready, tookEffect } from './attempts.js'
 import {
   checkExpectedChecksum,
   checksumOfParts,
+  defaultChecksumOfParts,
   type ExpectedChecksum,
   type PartWanted,
   readPartList,
@@ -90,11 +92,13 @@ async function assemble(
   const parts = matchParts(upload, wanted, await allParts(context, upload.uploadId), context.limits.minPartBytes)
   const size = parts.reduce((sum, part) => sum + part.size, 0)
   refuseWrongSize(request, size, context.limits.maxObjectBytes)
-  const checksum = await checksumOfParts(upload, parts)
-  const expected = checkExpectedChecksum(request, checksum)
+  const agreed = await checksumOfParts(upload, parts)
+  const expected = checkExpectedChecksum(request, agreed)
   const etag = etagOfParts(parts)
   // Decided when it began, unless a part is a copy, which does not lose the encryption of its source.
   const encryption = upload.encryption ?? parts.find(({ copied }) => copied)?.copied
+  const combines = !agreed && !expected && defaultChecksum(encryption)
+  const checksum = combines ? defaultChecksumOfParts(parts) : agreed
   const before = await storedBefore(request, context, upload)
   const made = before ? undefined : await tookEffect(context, upload, fingerprint)
   const stored =
@@ -228,7 +232,7 @@ function matchParts(
     refuseMissingChecksum(upload, want)
     const part = byNumber.get(want.partNumber)
     const sameChecksum = Object.entries(want.checksums).every(
-      ([name, value]) => part?.checksum?.algorithm === name && part.checksum.value === value,
+      ([name, value]) => part && checksumOfPart(part, name) === value,
     )
     if (!part || part.etag !== want.etag || !sameChecksum)
       throw new S3Error('InvalidPart', {
@@ -241,6 +245,11 @@ function matchParts(
     }
     return part
   })
+}
+
+function checksumOfPart({ checksum, crc64 }: PartRecord, algorithm: string): string | undefined {
+  if (checksum?.algorithm === algorithm) return checksum.value
+  return algorithm === 'CRC64NVME' ? crc64 : undefined
 }
 
 /** S3 requires the checksum of every part again for a composite checksum. */

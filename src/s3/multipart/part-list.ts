@@ -97,6 +97,14 @@ export async function checksumOfParts(
   return { algorithm, type, value: `${over.digest()}-${parts.length}` }
 }
 
+/** The checksum of all bytes for an upload that was begun without one; undefined if a part has none to combine. */
+export function defaultChecksumOfParts(parts: readonly PartRecord[]): ObjectChecksum | undefined {
+  const values: { readonly value: string; readonly size: number }[] = []
+  for (const { crc64, size } of parts) if (crc64 !== undefined) values.push({ value: crc64, size })
+  if (values.length < parts.length) return undefined
+  return { algorithm: 'CRC64NVME', type: 'FULL_OBJECT', value: combineChecksums('CRC64NVME', values) }
+}
+
 /** The checksum of the whole object that CompleteMultipartUpload states. */
 export interface ExpectedChecksum {
   readonly algorithm: ChecksumAlgorithm

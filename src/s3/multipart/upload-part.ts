@@ -3,10 +3,12 @@ import type { ServerKey } from '../../api/encryption.js'
 import type { ReplyHeaders, S3Request } from '../../api/request.js'
 import type { PartRecord, UploadRecord } from '../../api/state.js'
 import type { Source } from '../../api/store.js'
+import { type ChecksumAlgorithm, checksumHeader } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
 import { document, element } from '../../common/xml.js'
 import { empty, late } from '../../http/reply.js'
+import { defaultChecksum } from '../../objects/default-checksum.js'
 import { payloadLength } from '../../objects/encryption/payload.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { headerText } from '../object/attributes.js'
@@ -52,14 +54,22 @@ export const uploadPart = defineOperation({
     }
     const customer = keyForUpload(request, context, upload.encryption)
     await context.store.requireUploadKey(upload, customer)
-    const part = await stagePart(context, upload, partNumber, request.body)
+    const part = await stagePart(context, upload, partNumber, request.body, { declared })
     return empty({
       etag: quoted(part.etag),
-      ...(part.checksum && { [`x-amz-checksum-${part.checksum.algorithm.toLowerCase()}`]: part.checksum.value }),
+      ...(part.checksum && { [checksumHeader(part.checksum.algorithm)]: part.checksum.value }),
+      ...(part.crc64 !== undefined && { [checksumHeader('CRC64NVME')]: part.crc64 }),
       ...encryptionHeaders({ encrypted: upload.encryption }, customer),
     })
   },
 })
+
+interface Staging {
+  /** The checksum that the client declares. */
+  readonly declared?: ChecksumAlgorithm | undefined
+  /** See PartRecord. */
+  readonly copied?: ServerKey | undefined
+}
 
 /**
  * Writes the verified bytes of a part to disk, durably, before the answer, and only then replaces an earlier part of
@@ -70,7 +80,7 @@ async function stagePart(
   upload: UploadRecord,
   partNumber: number,
   source: Source,
-  copied?: ServerKey,
+  { declared, copied }: Staging,
 ): Promise<PartRecord> {
   const { maxPutBytes } = context.limits
   if ((source.length ?? 0) > maxPutBytes) throw tooLarge(maxPutBytes)
@@ -85,7 +95,7 @@ async function stagePart(
         if (written > most) throw tooLarge(maxPutBytes)
         return writer.write(chunk)
       },
-      { md5: true, checksum: upload.checksum?.algorithm },
+      { md5: true, checksum: upload.checksum?.algorithm ?? defaultChecksum(upload.encryption) },
     )
     if (!facts.md5) throw new Error('the source gave no MD5')
     const part: PartRecord = {
@@ -93,7 +103,8 @@ async function stagePart(
       size: facts.size,
       etag: facts.md5.toString('hex'),
       lastModified: Date.now(),
-      checksum: facts.checksum,
+      // One that only the server wants is kept apart: it says nothing of what the client has compared.
+      ...((upload.checksum?.algorithm ?? declared) ? { checksum: facts.checksum } : { crc64: facts.checksum?.value }),
       file: await writer.finish(),
       ...(bytes !== source && { staged: written }),
       ...(copied && { copied }),
@@ -165,7 +176,7 @@ async function copy(
   partNumber: number,
   { bytes, copied }: CopiedSource,
 ): Promise<string> {
-  const part = await stagePart(context, upload, partNumber, bytes, upload.encryption ? undefined : copied)
+  const part = await stagePart(context, upload, partNumber, bytes, { copied: upload.encryption ? undefined : copied })
   return document(
     'CopyPartResult',
     [

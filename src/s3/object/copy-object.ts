@@ -221,7 +221,7 @@ function metadataDirective({ headers }: S3Request<'object'>): 'COPY' | 'REPLACE'
 
 /**
  * Returns the attributes of the source or, with x-amz-metadata-directive REPLACE, of the request. Throws InvalidRequest
- * for a copy of an object onto itself that changes nothing.
+ * for a copy of an object onto itself that changes nothing; one that names a checksum algorithm adds the checksum.
  */
 function copiedAttributes(
   request: S3Request<'object'>,
@@ -233,7 +233,7 @@ function copiedAttributes(
   const changed = ['x-amz-storage-class', REDIRECT, SSE, ...CUSTOMER_HEADERS].some(
     (name) => request.headers[name] !== undefined,
   )
-  if (ontoItself && !changed) {
+  if (ontoItself && !changed && !checksumAlgorithmHeader(request.headers, 'x-amz-checksum-algorithm')) {
     throw new S3Error('InvalidRequest', {
       message:
         "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
