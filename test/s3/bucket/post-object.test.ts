@@ -60,6 +60,8 @@ for (const mode of modes) {
     }
     t.same(await post(writer, 'in/new'), [204, undefined])
     t.equal(await read('/box/in/new'), 'by form')
+    const found = await read('/box?list-type=2&prefix=in%2Fnew')
+    t.match(found, '<ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm>', 'a form that names no checksum')
     t.same(await post(writer, `in/${FILENAME}`, '../../out'), [204, undefined])
     t.equal(await read('/box/in/out'), 'by form', 'only the last element of a file name counts')
     t.same(await post(writer, 'out'), [403, 'AccessDenied'])
