@@ -155,6 +155,8 @@ export interface Reply {
   body?: string | Buffer | RelayBody | LateBody
   /** What the request has changed, for the audit log: names, no secrets. */
   readonly changed?: readonly string[]
+  /** The host serves nothing else, so that scripts of the document may run: for websites alone. */
+  readonly ownOrigin?: true
   /** What became of each object that the body of the request names, for access logs of the bucket. */
   readonly removals?: readonly LoggedRemoval[]
 }

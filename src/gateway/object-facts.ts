@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { ObjectLock } from '../api/versions.js'
+import { headerText } from '../common/header-text.js'
 import type { BrandNames } from './brand.js'
 import { nonsense } from './errors.js'
 
@@ -283,11 +284,6 @@ function isForced(name: (typeof STORED_NAMES)[number], value: string, key: strin
   if (endsInControl(key) && value === PLAIN_DISPOSITION) return true
   const last = key.slice(key.lastIndexOf('/') + 1)
   return [last, headerText(last), encodeURIComponent(last)].some((file) => value === `attachment; filename="${file}"`)
-}
-
-/** Header values have one character per byte: text beyond latin-1 is sent as UTF-8 and returned as such. */
-function headerText(text: string): string {
-  return /[^\0-\xff]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }
 
 /** RFC 3339 with any precision. The ranges are those of each field, so a time in UTC needs no further check. */

@@ -3,17 +3,22 @@ import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import { checksumAlgorithms, checksumHeader, createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { hasControls, utf8Bytes } from '../common/header-text.js'
 
 /** Parameters of the signature, the transfer or the SDK, which are no input of the operation. */
 const NOT_HEADERS =
   /^x-amz-(algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|trailer|decoded-content-length|sdk-checksum-algorithm)$/
+
+/** RFC 9110 section 5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /** Further headers that presigners of signature version 2 move: it signs them by name. */
 const CONTENT = /^content-(?:md5|type)$/
 
 /**
  * Adds the headers that a presigner moved into the query to the headers of a presigned request. SDKs move x-amz-meta-*,
- * x-amz-acl and others, and S3 honours them. A header of the request, which is signed too, takes precedence.
+ * x-amz-acl and others, and S3 honours them. A header of the request, which is signed too, takes precedence. Throws
+ * InvalidArgument for a parameter that no header can hold.
  */
 export async function hoistedHeaders(
   head: RequestHead,
@@ -24,12 +29,25 @@ export async function hoistedHeaders(
     const lower = name.toLowerCase()
     if (!lower.startsWith('x-amz-') && !(signatureVersion === 'AWS' && CONTENT.test(lower))) continue
     if (NOT_HEADERS.test(lower) || (await isOfEmptyBody(lower, value))) continue
-    // Header values are latin-1 strings of UTF-8 bytes.
-    const text = Buffer.from(value).toString('latin1')
+    const text = headerOf('parameter', lower, value)
     const before = hoisted.get(lower)
     hoisted.set(lower, before === undefined ? text : `${before}, ${text}`)
   }
   return { ...Object.fromEntries(hoisted), ...head.headers }
+}
+
+/**
+ * Returns the value of the header that a text of another kind stands for, with one character for each byte of UTF-8.
+ * Throws InvalidArgument for a name or value that no header can hold.
+ * @param what is invalid: `field` or `parameter`
+ * @param name in lower case
+ */
+export function headerOf(what: string, name: string, text: string): string {
+  if (!hasControls(text) && TOKEN.test(name)) return utf8Bytes(text)
+  throw new S3Error('InvalidArgument', {
+    message: `The ${what} ${name} is invalid: a header cannot hold its name or value.`,
+    fields: { ArgumentName: name },
+  })
 }
 
 /**

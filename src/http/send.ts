@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LateBody, RelayBody, Reply, ReplyHeaders } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
+import { headerText } from '../common/header-text.js'
+import { needsSandbox, withSandbox } from '../common/sandbox.js'
 import { XML_DECLARATION } from '../common/xml.js'
 import { type ErrorContext, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
@@ -34,7 +36,7 @@ export async function send(
   errorContext: () => ErrorContext,
 ): Promise<SentReply> {
   const { body } = reply
-  const headers = withIds(id, reply.headers)
+  const headers = headOf(id, reply)
   if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
   try {
     if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, errorContext)
@@ -44,7 +46,7 @@ export async function send(
     } else if (isRelay(body)) {
       const whole = body.download.whole?.()
       if (whole) return { bytes: sendWhole(outgoing, incoming.method, reply.status, headers, whole) }
-      outgoing.writeHead(reply.status, headers)
+      writeHead(outgoing, reply.status, headers)
       return { bytes: await relay(body.download, outgoing) }
     } else {
       return { bytes: sendWhole(outgoing, incoming.method, reply.status, headers, body) }
@@ -67,36 +69,41 @@ function sendError(
   error: S3Error,
   errorContext: ErrorContext,
 ): void {
-  const { status, headers, body } = errorReply(error, errorContext)
+  const reply = errorReply(error, errorContext)
   outgoing.statusMessage = ''
-  sendWhole(outgoing, method, status, withIds(errorContext.id, headers), body as string)
+  sendWhole(outgoing, method, reply.status, headOf(errorContext.id, reply), reply.body as string)
 }
 
 type WireHeaders = Record<string, string | number>
 
-function withIds(id: string, headers: ReplyHeaders): WireHeaders {
+/** The headers of a reply, with those of every answer. */
+function headOf(id: string, { headers, ownOrigin }: Pick<Reply, 'headers' | 'ownOrigin'>): WireHeaders {
+  const all = add({ 'x-amz-request-id': id, 'x-amz-id-2': id }, headers)
   // Browsers must not interpret stored objects as another type than their Content-Type:
   // https://fetch.spec.whatwg.org/#x-content-type-options-header
-  const all: WireHeaders = { 'x-amz-request-id': id, 'x-amz-id-2': id, 'x-content-type-options': 'nosniff' }
-  add(all, headers)
-  // A stored page gets an origin of its own and runs no script, so that it cannot act for a reader who is signed in to
-  // something at this host: https://www.w3.org/TR/CSP3/#directive-sandbox
-  if (!PDF.test(String(all['content-type']))) all['content-security-policy'] ??= 'sandbox'
-  // A website, which has an origin of its own.
-  if (all['content-security-policy'] === '') delete all['content-security-policy']
+  all['x-content-type-options'] = 'nosniff'
+  if (ownOrigin || !needsSandbox(all['content-type'])) return all
+  all['content-security-policy'] = withSandbox(all['content-security-policy'])
   return all
 }
 
-/** Chromium shows no PDF in a sandbox, and its viewer has an origin of its own: https://crbug.com/413851 */
-const PDF = /^application\/pdf\b/i
-
-/** Adds the headers that have a value. */
+/** Adds the headers that have a value, each as HTTP can carry it. */
 function add(all: WireHeaders, headers: ReplyHeaders): WireHeaders {
   for (const name of Object.keys(headers)) {
     const value = headers[name]
-    if (value !== undefined) all[name] = value
+    if (value !== undefined) all[name] = typeof value === 'string' ? headerText(value) : value
   }
   return all
+}
+
+/**
+ * Begins the response. The length is its last header: what follows a length in the list, Node reads anew. It takes
+ * Content-Disposition for UTF-8 then, and refuses or changes each name of a file that is not in ASCII.
+ * https://github.com/nodejs/node/pull/46528
+ */
+function writeHead(outgoing: ServerResponse, status: number, headers: WireHeaders): void {
+  const { 'content-length': length, ...others } = headers
+  outgoing.writeHead(status, length === undefined ? others : { ...others, 'content-length': length })
 }
 
 function sendWhole(
@@ -110,7 +117,7 @@ function sendWhole(
   // A 204 or 304 has no body. HEAD has the Content-Length of GET, unless the operation has set it.
   const bodiless = status === 204 || status === 304
   if (!bodiless && headers['content-length'] === undefined) headers['content-length'] = bytes?.length ?? 0
-  outgoing.writeHead(status, headers)
+  writeHead(outgoing, status, headers)
   if (bodiless || method === 'HEAD' || !bytes) {
     outgoing.end()
     return 0
@@ -134,8 +141,9 @@ async function sendLate(
   const keepAlive = setInterval(() => {
     if (!started) {
       started = true
-      outgoing.writeHead(status, headers)
-      outgoing.write(XML_DECLARATION)
+      writeHead(outgoing, status, headers)
+      // Node sends the headers in the encoding of the first text.
+      outgoing.write(XML_DECLARATION, 'latin1')
     } else outgoing.write(' ')
     flush(outgoing)
   }, LATE_EVERY_MS)
@@ -150,7 +158,7 @@ async function sendLate(
     const error = toS3Error(thrown)
     const markup = errorElement(error, errorContext())
     if (started) outgoing.end(markup)
-    else sendWhole(outgoing, undefined, error.status, { ...headers, ...error.headers }, XML_DECLARATION + markup)
+    else sendWhole(outgoing, undefined, error.status, add(headers, error.headers), XML_DECLARATION + markup)
     return { bytes: Buffer.byteLength(markup), failure: error }
   } finally {
     clearInterval(keepAlive)

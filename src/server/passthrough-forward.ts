@@ -2,6 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, IncomingMessage, type ServerRes
 import { Agent as HttpsAgent } from 'node:https'
 import type { RequestHandler } from 'http-proxy-middleware'
 import { S3Error } from '../common/errors/s3-error.js'
+import { needsSandbox, withSandbox } from '../common/sandbox.js'
 import type { GatewayTls } from '../gateway/gateway-call.js'
 import { type Addressing, bucketOfHost, hostsOf } from '../http/addressing.js'
 import type { BodyLimits } from '../http/body/body-source.js'
@@ -96,6 +97,7 @@ export function createForwarder(options: ForwardOptions): Forwarder {
           }
           options.onAnswer(outgoing, response)
           removeHopByHop(response.headers)
+          protect(response.headers)
           // The middleware would copy the header of the gateway's connection.
           response.headers.connection = outgoing.shouldKeepAlive ? 'keep-alive' : 'close'
           response.on('error', () => {})
@@ -144,6 +146,19 @@ function copyOf({ incoming, target, body, client }: Forwarded): IncomingMessage 
   if (incoming.method === 'POST') copy.headers['content-length'] = String(body.length)
   copy.complete = true
   return copy
+}
+
+/**
+ * What the gateway sends is no page of this origin, whatever its type says. The length is the last header, as in
+ * `http/send.ts`.
+ */
+function protect(headers: IncomingMessage['headers']): void {
+  const { 'content-length': length, 'content-security-policy': own } = headers
+  headers['x-content-type-options'] = 'nosniff'
+  if (needsSandbox(headers['content-type'])) headers['content-security-policy'] = withSandbox(own)
+  if (length === undefined) return
+  delete headers['content-length']
+  headers['content-length'] = length
 }
 
 function removeHopByHop(headers: IncomingMessage['headers']): void {

@@ -5,7 +5,11 @@ import type { Duplex } from 'node:stream'
 import { answerForm, type ParseError } from '../common/broken-request.js'
 import type { S3Code } from '../common/errors/codes.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { SANDBOX } from '../common/sandbox.js'
 import { errorReply } from '../http/error-reply.js'
+
+/** As every answer of `http/send.ts` has them. */
+const SAFE = { 'x-content-type-options': 'nosniff', 'content-security-policy': SANDBOX }
 
 /** Maps errors of Node's parser to S3 codes. */
 const BROKEN: Readonly<Record<string, S3Code>> = {
@@ -48,7 +52,9 @@ export function refuse(socket: Duplex, code: S3Code, form: ReturnType<typeof ans
   const id = randomBytes(8).toString('hex').toUpperCase()
   const { headers, body } = errorReply(error, { id, resource: '/' })
   const described =
-    form === 'empty' ? { 'content-length': 0 } : { ...headers, 'content-length': Buffer.byteLength(String(body)) }
+    form === 'empty'
+      ? { 'content-length': 0 }
+      : { ...headers, ...SAFE, 'content-length': Buffer.byteLength(String(body)) }
   const lines = Object.entries({ ...described, 'x-amz-request-id': id, connection: 'close' }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
   )

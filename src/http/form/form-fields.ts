@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { headerOf } from '../headers.js'
 
 /**
  * Total of the names and values of all fields before the file, bytes.
@@ -66,14 +67,7 @@ export class FormFields {
     for (const [name, value] of this.#values) {
       const header = name === 'acl' ? 'x-amz-acl' : name
       if (!HEADERS.test(header)) continue
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: the characters that no header can hold
-      if (/[\0-\x08\x0a-\x1f\x7f]/.test(value) || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(header)) {
-        throw new S3Error('InvalidArgument', {
-          message: `The field ${header} is invalid: a header cannot hold its value.`,
-          fields: { ArgumentName: header },
-        })
-      }
-      headers[header] = Buffer.from(value).toString('latin1')
+      headers[header] = headerOf('field', header, value)
     }
     return headers
   }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { checksumAlgorithms } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { headerOf } from '../../http/headers.js'
 import { FIELDS } from './manifest.js'
 import {
   type BatchOperation,
@@ -240,7 +241,7 @@ interface CopyFacts {
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined
 }
 
-/** The headers of CopyObject. */
+/** The headers of CopyObject. Throws InvalidArgument for what no header can hold. */
 export function copyHeaders(facts: CopyFacts): Record<string, string> {
   const { storageClass, acl, encryption, tags, metadata, headers = {} } = facts
   const query = tags?.map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`).join('&')
@@ -255,7 +256,7 @@ export function copyHeaders(facts: CopyFacts): Record<string, string> {
   return Object.fromEntries(
     // As they arrive in a request.
     Object.entries(all).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, Buffer.from(value).toString('latin1')]],
+      value === undefined ? [] : [[name, headerOf('header', name, value)]],
     ),
   )
 }

@@ -5,6 +5,7 @@ import type { ObjectChecksum } from '../../api/state.js'
 import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
+import { unicodeHeader } from '../../common/header-text.js'
 import { httpTime } from '../../common/time.js'
 import { versionHeaders } from '../versions/version.js'
 import { headerText } from './attributes.js'
@@ -56,15 +57,14 @@ export const OVERRIDES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Applies response-content-type and similar parameters. Values are percent-decoded UTF-8; headers carry them as bytes.
+ * Applies response-content-type and similar parameters. Values are percent-decoded UTF-8, and headers carry its bytes.
  */
 export function withOverrides(request: S3Request<'object'>, headers: ReplyHeaders): ReplyHeaders {
   if (request.query.entries.length === 0) return headers
   const changed = { ...headers }
   for (const [parameter, header] of Object.entries(OVERRIDES)) {
     const value = request.query.get(parameter)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: a header value can hold none of them
-    if (value !== undefined) changed[header] = Buffer.from(value.replace(/[\x00-\x1f\x7f]/g, ' ')).toString('latin1')
+    if (value !== undefined) changed[header] = unicodeHeader(value)
   }
   return changed
 }

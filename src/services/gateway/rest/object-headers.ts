@@ -1,3 +1,4 @@
+import { needsSandbox, SANDBOX } from '../../../common/sandbox.js'
 import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
 import { owns } from '../access.js'
@@ -35,6 +36,7 @@ export function objectHeaders({ names, quirks }: GatewayContext, row: ObjectRow,
   const modified = new Date(wholeSeconds(row.modified) * 1000).toUTCString()
   const list: HeaderList = ['ETag', `"${row.etag}"`, 'Last-Modified', modified]
   list.push('Accept-Ranges', 'bytes', 'X-Content-Type-Options', 'nosniff')
+  if (needsSandbox(values['content-type'])) list.push('Content-Security-Policy', SANDBOX)
   if (!quirks.has('no-upload-etag')) {
     list.push(`${names.header}generation`, row.generation, `${names.header}last-modified`, row.modified)
   }

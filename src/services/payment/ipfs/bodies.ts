@@ -1,4 +1,5 @@
 import type { CID } from 'multiformats/cid'
+import { needsSandbox } from '../../../common/sandbox.js'
 import type { HeaderList } from '../../http/errors.js'
 import type { Span } from '../../http/send.js'
 import type { Resolved } from '../../network/pack/index.js'
@@ -54,7 +55,7 @@ function bytesBody(bytes: Uint8Array, etag: string, type: string): Body {
     size: bytes.length,
     etag: `"${etag}"`,
     cache: IMMUTABLE,
-    headers: ['Content-Type', type],
+    headers: ['Content-Type', type, ...SANDBOX],
     bytes: (span) => one(span === undefined ? bytes : bytes.subarray(span.first, span.last + 1)),
   }
 }
@@ -74,7 +75,11 @@ async function carBody({ wanted, cid, node, car, above, limits }: FoundContent):
     size: undefined,
     etag: `W/"${cid}.car.${shape.join('.')}"`,
     cache: IMMUTABLE,
-    headers: ['Content-Type', `application/vnd.ipld.car; version=1; order=dfs; dups=${duplicates ? 'y' : 'n'}`],
+    headers: [
+      'Content-Type',
+      `application/vnd.ipld.car; version=1; order=dfs; dups=${duplicates ? 'y' : 'n'}`,
+      ...SANDBOX,
+    ],
     bytes: () => {
       // Without duplicates, it has no more than the content.
       if (!duplicates) return car.export(cid, { scope, duplicates, span, above })
@@ -94,7 +99,7 @@ async function fileBody({ wanted, cid, car }: FoundContent, own: CID, name: stri
     size,
     etag: `"${cid}"`,
     cache: IMMUTABLE,
-    headers: ['Content-Type', type, ...(/html|xml/.test(type) ? SANDBOX : [])],
+    headers: ['Content-Type', type, ...(needsSandbox(type) ? SANDBOX : [])],
     bytes: (span) => {
       const { first, last } = span ?? { first: 0, last: size - 1 }
       return exactly(car.range(own, first, last), last - first + 1)

@@ -1,0 +1,99 @@
+import { createServer } from 'node:http'
+import type { Browser } from 'puppeteer-core'
+import t, { type Test } from 'tap'
+import { presignQuery } from '../../src/common/sigv4.js'
+import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
+import { listen } from '../support/server/listen.js'
+import { send } from '../support/sign/send.js'
+import { startBrowser } from './browser.js'
+
+/** Types by which a browser could take a stored page for a page of the host that it comes from. */
+const TYPES = [
+  ...['text/html', 'TEXT/HTML;charset=utf-8', 'application/xhtml+xml', 'image/svg+xml', 'text/xml', ''],
+  ...['application/pdf, text/html', 'application/pdf,text/html', 'application/pdf;,text/html', ', text/html'],
+  ...[
+    'application/pdf; a="b, text/html"',
+    'application/pdf\t, text/html',
+    '\ttext/html',
+    'application/pdf;a, text/html;b',
+  ],
+  ...['text/html;application/pdf', 'text/html, application/pdf', 'application/pdf text/html', 'multipart/mixed'],
+]
+
+/** Reports when it runs, and what it may do. */
+const pageFor = (url: string) => `<!doctype html><html xmlns="http://www.w3.org/1999/xhtml"><title>page</title><script>
+  try { localStorage.length; new Image().src = '${url}/authority' } catch { new Image().src = '${url}/ran' }
+</script></html>`
+
+t.test('no stored bytes run with the authority of the host that they come from', async (t) => {
+  const browser = await startBrowser(t)
+  if (!browser) return
+  const server = await startDealgate(t)
+  const taken: string[] = []
+  const thief = createServer((incoming, outgoing) => {
+    taken.push(incoming.url ?? '')
+    outgoing.writeHead(204).end()
+  })
+  const url = await listen(thief)
+  t.teardown(() => thief.close())
+  const body = Buffer.from(pageFor(url))
+  await send(server, { method: 'PUT', target: '/pages' })
+  const visit = visitor(browser, taken)
+
+  await t.test('by the type that is stored, at the S3 endpoint and at the port of the gateway', async (t) => {
+    for (const [i, type] of TYPES.entries()) {
+      const target = `/pages/page-${i}`
+      await send(server, { method: 'PUT', target, headers: { 'content-type': type }, body })
+      await visit(t, presigned(server, target), `${JSON.stringify(type)} at the endpoint`)
+      await visit(t, await shared(server, target), `${JSON.stringify(type)} by a share link`)
+    }
+  })
+  await t.test('by the type that a link asks for', async (t) => {
+    const target = '/pages/plain'
+    await send(server, { method: 'PUT', target, headers: { 'content-type': 'application/octet-stream' }, body })
+    for (const type of TYPES)
+      await visit(t, presigned(server, target, [['response-content-type', type]]), JSON.stringify(type))
+  })
+  t.same(taken, [], 'nothing ran')
+  // The page is one that runs where nothing prevents it.
+  const other = createServer((_, outgoing) => outgoing.writeHead(200, { 'content-type': 'text/html' }).end(body))
+  const address = await listen(other)
+  t.teardown(() => other.close())
+  const page = await browser.newPage()
+  await page.goto(address)
+  await page.waitForNetworkIdle()
+  t.same(taken, ['/authority'])
+})
+
+/** Opens an address as a person does. A browser saves what it does not show, which aborts the visit. */
+function visitor(browser: Browser, taken: readonly string[]) {
+  return async (t: Test, url: string, name: string): Promise<void> => {
+    const context = await browser.createBrowserContext()
+    try {
+      const page = await context.newPage()
+      const answer = await page.goto(url, { waitUntil: 'networkidle0' }).catch(() => undefined)
+      if (answer) {
+        t.equal(answer.status(), 200, name)
+        t.match(answer.headers()['content-security-policy'], /\bsandbox\b/, name)
+        t.equal(answer.headers()['x-content-type-options'], 'nosniff', name)
+      }
+      t.same(taken, [], `${name}: nothing ran`)
+    } finally {
+      await context.close()
+    }
+  }
+}
+
+function presigned(server: Dealgate, path: string, query: [string, string][] = []): string {
+  const { endpoint, accessKey: accessKeyId, secretKey: secretAccessKey, region } = server
+  const signed = presignQuery({
+    ...{ brand: 'Amz', method: 'GET', path, host: new URL(endpoint).host, accessKeyId, secretAccessKey, region },
+    ...{ expires: 300, now: new Date(), query },
+  })
+  return `${endpoint}${path}?${signed}`
+}
+
+async function shared(server: Dealgate, target: string): Promise<string> {
+  const { body } = await send(server, { method: 'POST', target: `${target}?format=json&x-share=` })
+  return JSON.parse(body.toString()).Url
+}
