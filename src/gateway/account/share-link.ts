@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transfer } from '../../api/request.js'
+import { mailSafe } from '../../common/encoded-words.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'
@@ -86,7 +87,8 @@ function shownHeaders(names: BrandNames, headers: IncomingHttpHeaders): Record<s
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string') continue
     if (ANSWERED.has(name)) shown[name] = value
-    else if (name.startsWith(names.metaPrefix)) shown[`x-amz-meta-${name.slice(names.metaPrefix.length)}`] = value
+    else if (name.startsWith(names.metaPrefix))
+      shown[`x-amz-meta-${name.slice(names.metaPrefix.length)}`] = mailSafe(value)
   }
   return shown
 }

@@ -3,7 +3,9 @@ import type { AdmittedWrite, ClassWrite, Presence, PresenceFacts } from '../../a
 import type { Context, Registered, StorageClasses } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../api/store.js'
+import { mailSafe } from '../../common/encoded-words.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { utf8Bytes } from '../../common/header-text.js'
 import { element } from '../../common/xml.js'
 import { isHotClass } from '../../plugins/storage-class.js'
 import { headerText } from './attributes.js'
@@ -123,24 +125,16 @@ export function factHeaders(object: StoredObject, reporting: Reporting): ReplyHe
  */
 export function metadataHeaders({ metadata, archive }: StoredObject, { outputMetadata }: Reporting): ReplyHeaders {
   const headers: ReplyHeaders = {}
-  for (const [name, value] of Object.entries(metadata)) headers[`x-amz-meta-${name}`] = value
+  for (const [name, value] of Object.entries(metadata)) headers[`x-amz-meta-${name}`] = mailSafe(value)
   for (const [name, value] of Object.entries(archive?.facts ?? {})) {
     if (!TOKEN.test(name) || (Object.hasOwn(metadata, name) && !outputMetadata(name))) continue
-    headers[`x-amz-meta-${name}`] = headerValue(value)
+    headers[`x-amz-meta-${name}`] = mailSafe(utf8Bytes(value))
   }
   return headers
 }
 
 /** Token of RFC 9110 section 5.6.2, in lower case, as S3 sends names. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
-
-/**
- * Encodes non-ASCII text by RFC 2047, as S3 does:
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html#UserMetadata
- */
-function headerValue(text: string): string {
-  return /^[\x20-\x7e]*$/.test(text) ? text : `=?UTF-8?B?${Buffer.from(text).toString('base64')}?=`
-}
 
 const OPTIONAL = 'x-amz-optional-object-attributes'
 
