@@ -190,6 +190,8 @@ export interface CompletedUpload {
   readonly versionId?: string
   /** Job id of the object's archive. */
   readonly jobId?: string
+  /** The x-amz-expiration of the answer. */
+  readonly expiration?: string
   /** Hash of the requested part list. Another list under the same id is NoSuchUpload. */
   readonly request: string
 }

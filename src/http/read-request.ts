@@ -16,7 +16,7 @@ import {
 /** A request that a framework may have routed: Express keeps the original target and the mount prefix beside `url`. */
 type MountedRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
 
-const METHODS = new Set<string>(['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'])
+export const METHODS: readonly Method[] = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS']
 
 /** Prefix of the service's own paths on its own hosts. `-` is no bucket name: names have at least 3 characters. */
 const SERVICE_PREFIX = '/-/'
@@ -29,7 +29,8 @@ interface ReadRequestOptions {
 /** Parses request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError. */
 export function readRequest(incoming: MountedRequest, id: string, options: ReadRequestOptions): RequestHead {
   const method = incoming.method ?? ''
-  if (!METHODS.has(method)) throw new S3Error('MethodNotAllowed', { fields: { Method: method } })
+  if (!isMethod(method))
+    throw new S3Error('MethodNotAllowed', { fields: { Method: method }, headers: { allow: METHODS.join(', ') } })
   const target = incoming.originalUrl ?? incoming.url ?? '/'
   const { rawPath, rawQuery } = splitTarget(target)
   const path = belowMount(rawPath, incoming.baseUrl ?? '')
@@ -44,7 +45,7 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
   if (address.bucket !== undefined) refuseReserved(address.bucket, addressing.basePaths, incoming.baseUrl ?? '')
   return {
     id,
-    method: method as Method,
+    method,
     target,
     rawPath,
     rawQuery,
@@ -61,6 +62,10 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
     secrets: [],
     ...address,
   }
+}
+
+function isMethod(method: string): method is Method {
+  return (METHODS as readonly string[]).includes(method)
 }
 
 /**

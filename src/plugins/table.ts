@@ -7,6 +7,7 @@ import { isCoveredParameter, VERSION_2 } from '../auth/signatures/version-2.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Query } from '../common/query.js'
 import { decodePath } from '../http/addressing.js'
+import { METHODS } from '../http/read-request.js'
 import { refuseDemands, refuseRepeated, refuseSecond, refuseUnnamedKeys, subResourcesOf } from './refuse-keys.js'
 
 /** A row of the table: an operation and the plugin that owns it. */
@@ -41,6 +42,9 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
     }
   }
   const subResources = subResourcesOf(rows.map(({ operation }) => operation))
+  /** The methods by which the request would have an operation. */
+  const allowed = (head: Parameters<OperationTable['select']>[0]) =>
+    METHODS.filter((method) => (slots.get(slotName(method, head.resource)) ?? []).some(({ route }) => fit(route, head)))
   return {
     rows,
     select(head) {
@@ -48,7 +52,7 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
       const candidates = slots.get(slotName(head.method, head.resource)) ?? []
       const found = mostSpecific(candidates, head)
       refuseUnnamedKeys(found?.named, head, subResources)
-      if (!found) throw unanswered(head, rows)
+      if (!found) throw unanswered(head, rows, allowed(head))
       refuseRepeated(found.operation, head)
       refuseDemands(head.headers, found.operation.on.headers)
       return found
@@ -141,6 +145,7 @@ function mostSpecific(
 function unanswered(
   { method, resource, path }: Parameters<OperationTable['select']>[0],
   rows: readonly Row[],
+  allowed: readonly Method[],
 ): S3Error {
   const reads = method === 'GET' || method === 'HEAD'
   const known = ({ operation: { on } }: Row) =>
@@ -150,7 +155,11 @@ function unanswered(
       message: 'There is nothing at this path. /-/capabilities lists what exists.',
       fields: { Key: path.slice('/-/'.length) },
     })
-  return new S3Error('MethodNotAllowed', { fields: { Method: method, ResourceType: resource.toUpperCase() } })
+  return new S3Error('MethodNotAllowed', {
+    fields: { Method: method, ResourceType: resource.toUpperCase() },
+    // https://www.rfc-editor.org/rfc/rfc9110#section-15.5.6
+    headers: { allow: allowed.join(', ') },
+  })
 }
 
 /** A GET call of an extension also answers HEAD, and so does a GET operation that declares `head`. */

@@ -5,6 +5,7 @@ import type { AnyOperation } from '../api/operation.js'
 import type { Reply, RequestHead, S3Request } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { unicodeHeader } from '../common/header-text.js'
 import { Query } from '../common/query.js'
 import { escapeXml } from '../common/xml.js'
 import { clientAt } from '../http/addressing.js'
@@ -36,13 +37,25 @@ interface WebsiteDeps extends HandleDeps {
 /** Headers of a visitor that the object, or a policy, may depend on. */
 const PASSED = /^(?:range|if-.*|referer|user-agent|origin)$/
 const CONDITIONS = /^(?:range|if-.*)$/
+/** Also passed of a preflight, which has no other use for them. */
+const OF_PREFLIGHT = /^access-control-request-(?:method|headers)$/
+
+/** By the method of a visitor, the operation that answers at the S3 endpoint. */
+const OPERATIONS = { GET: 'GetObject', HEAD: 'HeadObject', OPTIONS: 'PreflightObject' } as const
+
+interface Outcome {
+  readonly seen: Seen
+  readonly reply: Reply
+  /** Of a reply that states an error. */
+  readonly failure?: S3Error
+}
 
 /** What answers one visitor. */
 interface WebRequest extends WebHost {
   readonly id: string
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
-  readonly method: 'GET' | 'HEAD'
+  readonly method: keyof typeof OPERATIONS
   readonly bucket: string
   /** Decoded, without its first slash. */
   readonly key: string
@@ -86,7 +99,8 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     let admission: ReturnType<typeof admitClient>
     try {
       const { method } = incoming
-      if (method !== 'GET' && method !== 'HEAD') throw new S3Error('MethodNotAllowed')
+      if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS')
+        throw new S3Error('MethodNotAllowed', { headers: { allow: Object.keys(OPERATIONS).join(', ') } })
       const target = incoming.url ?? '/'
       const key = keyOf(target)
       const request = { id, incoming, outgoing, method, bucket, key, target, secure, host } as const
@@ -94,7 +108,10 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
       admission = admitClient(deps.traffic, seen.head, incoming) // SlowDown
       const website = await deps.settings.get(bucket, 'website')
       if (!website) throw new S3Error('NoSuchWebsiteConfiguration', { fields: { BucketName: bucket } })
-      ;({ seen, reply, failure } = await answer({ ...request, website }, remote))
+      ;({ seen, reply, failure } =
+        method === 'OPTIONS'
+          ? await preflight({ ...request, website }, seen)
+          : await answer({ ...request, website }, remote))
     } catch (thrown) {
       failure = toS3Error(thrown)
       reply = page(failure, id)
@@ -118,7 +135,18 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     deps.bucketLogs?.ended(entry, facts)
   }
 
-  async function answer(request: WebRequest, remote: string): Promise<{ seen: Seen; reply: Reply; failure?: S3Error }> {
+  /** A browser asks whether a page of another origin may read the answer: by the rules of the bucket, in any case. */
+  async function preflight(request: WebRequest, seen: Seen): Promise<Outcome> {
+    await read(seen, request)
+    const { failure } = seen
+    return {
+      seen,
+      reply: seen.reply ?? page(failure ?? new S3Error('InternalError'), request.id),
+      ...(failure && { failure }),
+    }
+  }
+
+  async function answer(request: WebRequest, remote: string): Promise<Outcome> {
     const { website, key, target, id } = request
     const { index } = website
     const asked = key === '' || key.endsWith('/') ? `${key}${index ?? ''}` : key
@@ -141,7 +169,8 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     }
     const byRule = redirectByRule(website, key, error.status, request)
     if (byRule) return { seen, reply: redirect(byRule), failure: error }
-    return { seen, reply: (await errorDocument(request, error, remote)) ?? page(error, id), failure: error }
+    const document = await errorDocument(request, error, remote)
+    return { seen, reply: document ? withError(document, error) : page(error, id), failure: error }
   }
 
   /** The object for errors of clients; undefined for none that everybody may read. */
@@ -159,14 +188,13 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     remoteAddress: string,
     without?: RegExp,
   ): Seen {
-    const name = method === 'HEAD' ? 'HeadObject' : 'GetObject'
-    const row = deps.table.rows.find(({ operation }) => operation.name === name)
+    const row = deps.table.rows.find(({ operation }) => operation.name === OPERATIONS[method])
     if (!row) throw new S3Error('InternalError')
     const path = `/${bucket}/${key}`
     const head: RequestHead = {
       ...{ id, method, host, hostBucket: bucket, signedHosts: [host], secure, remoteAddress },
       ...{ target: path, rawPath: path, path, rawQuery: '', query: new Query('') },
-      ...{ headers: passed(incoming.headers, without), rawHeaders: [], secrets: [] },
+      ...{ headers: passed(incoming.headers, method, without), rawHeaders: [], secrets: [] },
       ...{ resource: 'object', bucket, key },
     }
     return { head, selected: { ...row, params: {} } }
@@ -210,8 +238,13 @@ function folderOf(target: string): string {
   return `/${path.replace(/^\/+/, '')}/${query.length > 0 ? `?${query.join('?')}` : ''}`
 }
 
-function passed(headers: IncomingHttpHeaders, without: RegExp | undefined): IncomingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => PASSED.test(name) && !without?.test(name)))
+function passed(
+  headers: IncomingHttpHeaders,
+  method: WebRequest['method'],
+  without: RegExp | undefined,
+): IncomingHttpHeaders {
+  const isPassed = (name: string) => PASSED.test(name) || (method === 'OPTIONS' && OF_PREFLIGHT.test(name))
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isPassed(name) && !without?.test(name)))
 }
 
 function redirect({ status, location }: Redirect): Reply {
@@ -229,5 +262,23 @@ function page(error: S3Error, id: string): Reply {
   const items = Object.entries({ Code: code, Message: message, ...fields, RequestId: id, HostId: id })
   const list = items.map(([name, value]) => `<li>${escapeXml(name)}: ${escapeXml(String(value))}</li>`).join('\n')
   const body = `<html>\n<head><title>${title}</title></head>\n<body>\n<h1>${title}</h1>\n<ul>\n${list}\n</ul>\n<hr/>\n</body>\n</html>\n`
-  return { status, headers: { 'content-type': 'text/html; charset=utf-8', 'x-amz-error-code': code }, body }
+  const headers = { 'content-type': 'text/html; charset=utf-8', ...error.headers }
+  return withError({ status, headers, body }, error)
+}
+
+/** Longest message in a header, characters. */
+const MAX_MESSAGE = 1024
+
+/** Adds the headers in which websites state an error, whatever document comes with it. */
+function withError(reply: Reply, { code, message, fields }: S3Error): Reply {
+  const { Key: key } = fields
+  return {
+    ...reply,
+    headers: {
+      ...reply.headers,
+      'x-amz-error-code': code,
+      'x-amz-error-message': unicodeHeader(message.slice(0, MAX_MESSAGE)),
+      'x-amz-error-detail-key': typeof key === 'string' ? unicodeHeader(key) : undefined,
+    },
+  }
 }

@@ -12,6 +12,7 @@ import type {
 } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { isRecord } from '../../common/json.js'
+import { httpTime } from '../../common/time.js'
 import type { BrandNames } from '../brand.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
@@ -38,12 +39,20 @@ export function noSuchVersion(key: string, ref: VersionRef): S3Error {
   return new S3Error('NoSuchVersion', { fields: { Key: key, ...('id' in ref && { VersionId: ref.id }) } })
 }
 
-/** The error with the headers by which S3 tells that a version is a delete marker. */
+/**
+ * The error with the headers by which S3 says that a version is a delete marker. One that the request names can only be
+ * deleted: https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeleteMarker.html
+ */
 export function withMarker(error: S3Error, names: BrandNames, answer: IncomingHttpHeaders): S3Error {
   if (single(answer[names.header('delete-marker')]) !== 'true') return error
   const { code, message, fields, headers, cause } = error
   const versionId = single(answer[names.header('version-id')])
-  const marker = { 'x-amz-delete-marker': 'true', ...(versionId !== undefined && { 'x-amz-version-id': versionId }) }
+  const since = single(answer[names.header('last-modified')])
+  const marker = {
+    'x-amz-delete-marker': 'true',
+    ...(versionId !== undefined && { 'x-amz-version-id': versionId }),
+    ...(code === 'MethodNotAllowed' && { allow: 'DELETE', ...(isTime(since) && { 'last-modified': httpTime(since) }) }),
+  }
   return new S3Error(code as 'NoSuchKey', { message, fields, cause, headers: { ...headers, ...marker } })
 }
 

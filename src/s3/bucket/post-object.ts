@@ -18,15 +18,14 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { refuseDemands } from '../../plugins/refuse-keys.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { ACL_HEADERS } from '../access/acl-syntax.js'
-import { expirationHeader } from '../lifecycle/rules.js'
 import { causeOf, checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
-import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
+import { askedEncryption, ENCRYPTION_HEADERS } from '../object/encryption.js'
 import { checksumHeaders } from '../object/object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.js'
 import { writePrecondition } from '../object/write-conditions.js'
+import { writtenHeaders } from '../object/written-headers.js'
 import { OBJECT_TAGS, readTagging } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
-import { versionHeaders } from '../versions/version.js'
 import { requireBucket } from './owner.js'
 
 /** As of a signature of version 4. */
@@ -217,9 +216,7 @@ async function store(
   return answerForm(request, form.fields, key, {
     ...classHeaders,
     etag: quoted(result.etag),
-    ...versionHeaders(result),
     ...checksumHeaders(result.checksum),
-    ...encryptionHeaders(result, customerOf(encryption)),
-    'x-amz-expiration': await expirationHeader(context, bucket, { ...result, key, tags }),
+    ...(await writtenHeaders(context, { bucket, key, tags, encryption }, result)),
   })
 }

@@ -3,7 +3,7 @@ import type { StoredObject, StoreEntry } from '../../api/store.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import { actOnDue, mayGoOn, moveTo, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
-import { type Candidate, dueAfter, expirationOf, outermostPrefixes, transitionOf } from './rules.js'
+import { abortionOf, type Candidate, expirationOf, outermostPrefixes, transitionOf } from './rules.js'
 import { passVersions } from './version-pass.js'
 
 type Listed = Extract<StoreEntry, { kind: 'object' }>
@@ -144,13 +144,9 @@ async function abortUploads(
   { rules }: LifecycleConfiguration,
   tally: Tally,
 ): Promise<void> {
-  const aborting = rules.filter(({ enabled, abortDays }) => enabled && abortDays !== undefined)
-  if (aborting.length === 0) return
-  const due = ({ key, initiated }: UploadRecord) =>
-    aborting.some(
-      ({ filter, abortDays = Number.POSITIVE_INFINITY }) =>
-        key.startsWith(filter.prefix ?? '') && dueAfter(initiated, abortDays) <= deps.now(),
-    )
+  const aborting = { rules: rules.filter(({ enabled, abortDays }) => enabled && abortDays !== undefined) }
+  if (aborting.rules.length === 0) return
+  const due = (upload: UploadRecord) => (abortionOf(aborting, upload)?.at ?? Number.POSITIVE_INFINITY) <= deps.now()
   const given = (await deps.state.uploads.list(bucket)).filter(due)
   if (given.length === 0 || !(await deps.isMeant())) return
   for (const upload of given) {

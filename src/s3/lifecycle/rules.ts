@@ -1,6 +1,4 @@
 import type { Tag } from '../../api/access.js'
-import type { Context } from '../../api/context.js'
-import type { StoredObject } from '../../api/store.js'
 import { compareUtf8 } from '../../common/byte-order.js'
 import { DAY_MS } from '../../common/time.js'
 import type { LifecycleConfiguration, LifecycleRule, Noncurrent, RuleTime } from './configuration.js'
@@ -58,6 +56,21 @@ export function expirationOf({ rules }: Pick<LifecycleConfiguration, 'rules'>, o
     const { expiration } = rule
     if (!rule.enabled || !expiration || 'expiredMarkers' in expiration || !matches(rule.filter, object)) continue
     const at = dueAt(expiration, object.lastModified)
+    if (at < (soonest?.at ?? Number.POSITIVE_INFINITY)) soonest = { rule, at }
+  }
+  return soonest
+}
+
+/** Returns when the first rule aborts an upload that began at `initiated`, ms since 1970; undefined if none does. */
+export function abortionOf(
+  { rules }: Pick<LifecycleConfiguration, 'rules'>,
+  { key, initiated }: { readonly key: string; readonly initiated: number },
+): Due | undefined {
+  let soonest: Due | undefined
+  for (const rule of rules) {
+    const { enabled, filter, abortDays } = rule
+    if (!enabled || abortDays === undefined || !key.startsWith(filter.prefix ?? '')) continue
+    const at = dueAfter(initiated, abortDays)
     if (at < (soonest?.at ?? Number.POSITIVE_INFINITY)) soonest = { rule, at }
   }
   return soonest
@@ -184,30 +197,4 @@ function smallest(
   if (rule.filter.greaterThan !== undefined || rule.filter.lessThan !== undefined) return 0
   const archive = storageClass === 'GLACIER' || storageClass === 'DEEP_ARCHIVE'
   return archive && minimumTransitionSize === 'varies_by_storage_class' ? 0 : SMALL
-}
-
-/**
- * Returns x-amz-expiration of an object: the date on which a lifecycle rule will remove it, and the rule. Undefined if
- * none will, or if the rules cannot be read, because the object is served nevertheless.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadObject.html#API_HeadObject_ResponseSyntax
- */
-export async function expirationHeader(
-  context: Pick<Context, 'settings' | 'log'>,
-  bucket: string,
-  object: Pick<StoredObject, 'key' | 'size' | 'lastModified' | 'tags'>,
-): Promise<string | undefined> {
-  try {
-    const configuration = await context.settings.get(bucket, 'lifecycle')
-    if (!configuration) return undefined
-    const due = expirationOf(configuration, {
-      key: object.key,
-      size: object.size,
-      lastModified: Date.parse(object.lastModified),
-      tags: object.tags ?? [],
-    })
-    return due && `expiry-date="${new Date(due.at).toUTCString()}", rule-id="${encodeURIComponent(due.rule.id)}"`
-  } catch (err) {
-    context.log.debug({ err, bucket }, 'could not read the lifecycle rules of a bucket')
-    return undefined
-  }
 }

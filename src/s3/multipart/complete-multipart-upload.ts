@@ -13,6 +13,7 @@ import { digesting } from '../../objects/sources.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { writeIdOf } from '../../state/uploads/uploads.js'
+import { expirationHeader } from '../lifecycle/headers.js'
 import { causeOf, headerText } from '../object/attributes.js'
 import { ENCRYPTION_HEADERS, encryptionHeaders, keyForUpload } from '../object/encryption.js'
 import { admitClass, writeAdmitted } from '../object/storage-class.js'
@@ -121,6 +122,7 @@ async function assemble(
       if (error instanceof StoredAlready) return { ...error.made, etag, checksum }
       throw error
     }))
+  const expiration = await expirationOfStored(context, upload, stored, size)
   const done: CompletedUpload = {
     uploadId: upload.uploadId,
     bucket: upload.bucket,
@@ -131,10 +133,22 @@ async function assemble(
     ...(encryption && { encrypted: described(encryption) }),
     jobId: stored.jobId,
     ...(stored.versionId !== undefined && { versionId: stored.versionId }),
+    ...(expiration !== undefined && { expiration }),
     request: fingerprint,
   }
   await context.state.uploads.finish(done, context)
   return done
+}
+
+/** As in answers to other writes; undefined for an object that an earlier call stored and a later write replaced. */
+async function expirationOfStored(
+  context: Context,
+  { bucket, key, tags }: UploadRecord,
+  { lastModified }: Stored,
+  size: number,
+): Promise<string | undefined> {
+  if (lastModified === undefined) return undefined
+  return expirationHeader(context, bucket, { key, size, lastModified, ...(tags && { tags }) })
 }
 
 function described({ algorithm, keyId, bucketKey }: UploadEncryption | ServerKey): CompletedUpload['encrypted'] {
@@ -142,6 +156,7 @@ function described({ algorithm, keyId, bucketKey }: UploadEncryption | ServerKey
 }
 
 interface Stored extends Pick<PutResult, 'etag' | 'checksum' | 'versionId'> {
+  readonly lastModified?: string
   readonly jobId?: string
 }
 
@@ -216,8 +231,8 @@ function answer(request: S3Request<'object'>, done: CompletedUpload): LateDocume
         : '',
     ].join(''),
   )
-  const headers = { 'x-dealgate-job-id': done.jobId, ...encryptionHeaders(done), ...versionHeaders(done) }
-  return { document: markup, headers }
+  const headers = { 'x-dealgate-job-id': done.jobId, 'x-amz-expiration': done.expiration }
+  return { document: markup, headers: { ...headers, ...encryptionHeaders(done), ...versionHeaders(done) } }
 }
 
 /** Finds the staged part for each requested one. Throws InvalidPart, EntityTooSmall, InvalidRequest. */

@@ -11,6 +11,7 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
+import { abortHeaders } from '../lifecycle/headers.js'
 import { checksumAlgorithmHeader, headerText, REDIRECT, readAttributes } from '../object/attributes.js'
 import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from '../object/encryption.js'
 import { admitClass, askedClass } from '../object/storage-class.js'
@@ -59,12 +60,13 @@ export const createMultipartUpload = defineOperation({
     // Command lines take an id that begins with "-", as base64url may, for an option.
     const uploadId = randomBytes(24).toString('hex')
     const encryption = await context.store.encryptionOfUpload({ bucket, key, uploadId }, asked)
+    const initiated = Date.now()
     await beginUpload(context, {
       uploadId,
       bucket: request.bucket,
       birth: creationTime,
       key: request.key,
-      initiated: Date.now(),
+      initiated,
       accessKeyId: accessKeyId(context),
       ...(owns && context.caller && { owner: canonicalId(context.caller.identity) }),
       asked: headersOfUpload(headers),
@@ -85,6 +87,7 @@ export const createMultipartUpload = defineOperation({
       {
         ...(checksum && { 'x-amz-checksum-algorithm': checksum.algorithm, 'x-amz-checksum-type': checksum.type }),
         ...encryptionHeaders({ encrypted: encryption }, customerOf(asked)),
+        ...(await abortHeaders(context, { bucket, key, initiated })),
         ...admitted?.headers,
       },
     )

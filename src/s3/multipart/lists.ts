@@ -8,6 +8,7 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { isOfBucket } from '../../state/uploads/upload-sweep.js'
 import { type ListRequest, readListRequest } from '../bucket/list-objects.js'
 import { requireBucket, uploadOwners } from '../bucket/owner.js'
+import { abortHeaders } from '../lifecycle/headers.js'
 import { CUSTOMER_HEADERS, customerKey } from '../object/encryption.js'
 import { accessKeyId, managesUploads, requireUpload } from './upload.js'
 
@@ -56,6 +57,7 @@ export const listParts = defineOperation({
           parts.map(partElement).join(''),
         ].join(''),
       ),
+      await abortHeaders(context, upload),
     )
   },
 })

@@ -15,7 +15,6 @@ import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
-import { versionHeaders } from '../versions/version.js'
 import {
   causeOf,
   checksumAlgorithmHeader,
@@ -41,15 +40,14 @@ import {
   askedEncryption,
   CUSTOMER_HEADERS,
   customerKey,
-  customerOf,
   ENCRYPTION_HEADERS,
-  encryptionHeaders,
   inherited,
   SOURCE_CUSTOMER_HEADERS,
   SSE,
 } from './encryption.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
 import { writePrecondition } from './write-conditions.js'
+import { writtenHeaders } from './written-headers.js'
 
 export const copyObject = defineOperation({
   name: 'CopyObject',
@@ -187,9 +185,12 @@ async function copy(
       maxBytes: context.limits.maxPutBytes,
     })
   })
-  const encrypted = encryptionHeaders(result, customerOf(described.encryption))
-  const versions = { ...versionHeaders(result), ...sourceVersionHeaders(source) }
-  return { document: copyDocument(result), headers: { ...headers, ...encrypted, ...versions } }
+  const written = await writtenHeaders(
+    context,
+    { bucket: request.bucket, key: request.key, tags: described.tags, encryption: described.encryption },
+    result,
+  )
+  return { document: copyDocument(result), headers: { ...headers, ...written, ...sourceVersionHeaders(source) } }
 }
 
 /**
@@ -275,7 +276,8 @@ async function copyInPlace(
     context.store.replaceMetadata({ bucket, key, revision: source.revision, ...described, archive, event }),
   )
   if (!result) throw new SourceChanged()
-  return { document: copyDocument(result), headers: { ...headers, ...encryptionHeaders(result) } }
+  const written = await writtenHeaders(context, { bucket, key, tags: described.tags }, result)
+  return { document: copyDocument(result), headers: { ...headers, ...written } }
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/API_CopyObject.html#API_CopyObject_ResponseSyntax */

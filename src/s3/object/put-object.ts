@@ -1,4 +1,4 @@
-import type { ReplyHeaders, RequestBody } from '../../api/request.js'
+import type { RequestBody } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { quoted } from '../../common/etags.js'
@@ -7,15 +7,14 @@ import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
 import { requireBucket } from '../bucket/owner.js'
-import { expirationHeader } from '../lifecycle/rules.js'
 import { TAGGING, taggingOfHeader } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
-import { versionHeaders } from '../versions/version.js'
 import { causeOf, REDIRECT, readAttributes } from './attributes.js'
-import { askedEncryption, customerOf, ENCRYPTION_HEADERS, encryptionHeaders } from './encryption.js'
+import { askedEncryption, ENCRYPTION_HEADERS } from './encryption.js'
 import { checksumHeaders } from './object-headers.js'
 import { admitClass, askedClass, writeAdmitted } from './storage-class.js'
 import { writePrecondition } from './write-conditions.js'
+import { writtenHeaders } from './written-headers.js'
 
 export const putObject = defineOperation({
   name: 'PutObject',
@@ -75,11 +74,9 @@ export const putObject = defineOperation({
         maxBytes: context.limits.maxPutBytes,
       })
     })
-    const { etag, size: stored, lastModified, checksum } = result
-    const answer: ReplyHeaders = { etag: quoted(etag), ...versionHeaders(result) }
-    Object.assign(answer, classHeaders, checksumHeaders(checksum), encryptionHeaders(result, customerOf(encryption)))
-    answer['x-amz-expiration'] = await expirationHeader(context, bucket, { key, size: stored, lastModified, tags })
-    return empty(answer)
+    const { etag, checksum } = result
+    const written = await writtenHeaders(context, { bucket, key, tags, encryption }, result)
+    return empty({ etag: quoted(etag), ...classHeaders, ...checksumHeaders(checksum), ...written })
   },
 })
 

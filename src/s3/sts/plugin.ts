@@ -52,7 +52,10 @@ function securityTokenService(deps: StsDeps) {
     on: { method: 'POST', resource: 'service' },
     async run(request, context) {
       if (!isStsCall(request)) {
-        throw new S3Error('MethodNotAllowed', { fields: { Method: request.method, ResourceType: 'SERVICE' } })
+        throw new S3Error('MethodNotAllowed', {
+          fields: { Method: request.method, ResourceType: 'SERVICE' },
+          headers: { allow: 'GET' },
+        })
       }
       const { bytes } = await request.body.collect(MAX_BODY_BYTES)
       const parameters = new Parameters(bytes.toString('utf8'))

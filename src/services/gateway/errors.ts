@@ -355,6 +355,10 @@ interface ErrorSubject {
   readonly value?: string
   /** Fence of the last write to the key. */
   readonly fence?: number
-  /** Id of the delete marker that stands in the way. */
-  readonly marker?: string
+  /** The delete marker that stands in the way. */
+  readonly marker?: {
+    readonly id: string
+    /** RFC 3339: when it was made. */
+    readonly since: string
+  }
 }

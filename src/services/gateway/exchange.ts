@@ -80,7 +80,12 @@ export function replyRestError(exchange: GatewayExchange, error: unknown, header
   const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
   const { marker } = known.subject
   const version: HeaderList =
-    marker === undefined ? [] : [`${names.header}delete-marker`, 'true', `${names.header}version-id`, marker]
+    marker === undefined
+      ? []
+      : [
+          ...[`${names.header}delete-marker`, 'true', `${names.header}version-id`, marker.id],
+          ...[`${names.header}last-modified`, marker.since],
+        ]
   const text = known.restText(quirks)
   const body = quirks.has('fs3-texts') ? JSON.stringify({ data: {}, status: 'fail', message: text }) : text
   replyText(exchange, known.status, body, [...code, ...fence, ...version, ...retryOf(known), ...headers])

@@ -83,13 +83,30 @@ t.test('index, error document, and who may what', async (t) => {
   t.match(absent.headers['content-type'], /^text\/html/)
   t.match(await visit('/<b>'), { body: /Key: &lt;b&gt;/ })
   t.match(await visit('/secret.html'), { status: 403, body: /Code: AccessDenied/ })
-  t.match(await visit('/', { method: 'POST' }), { status: 405, body: /Code: MethodNotAllowed/ })
+  t.match(await visit('/', { method: 'POST' }), {
+    ...{ status: 405, body: /Code: MethodNotAllowed/ },
+    headers: { allow: 'GET, HEAD, OPTIONS', 'x-amz-error-code': 'MethodNotAllowed' },
+  })
   t.match(await visit('/%ff'), { status: 400, body: /Code: InvalidURI/ })
   t.match(await visit('/', { host: 'other.web.test' }), { status: 404, body: /NoSuchWebsiteConfiguration/ })
   t.match(await visit('/', { host: 'site' }), { status: 200 }, 'a bucket that is named as the host')
   await put('error.html', 'our own page')
   t.match(await visit('/absent', { headers: { range: 'bytes=0-0' } }), { status: 404, body: 'our own page' })
   t.match(await visit('/secret.html'), { status: 403, body: 'our own page' })
+  // A HEAD has nothing else that states the error.
+  for (const [method, path, key] of [
+    ['GET', '/absent', 'absent'],
+    ['HEAD', '/absent', 'absent'],
+    ['HEAD', '/%C3%A9%E8%AA%9E%0A', '\u00c3\u00a9\u00e8\u00aa\u009e'],
+  ] as const)
+    t.match(await visit(path, { method }), {
+      status: 404,
+      headers: {
+        'x-amz-error-code': 'NoSuchKey',
+        'x-amz-error-message': 'The specified key does not exist.',
+        'x-amz-error-detail-key': key,
+      },
+    })
   t.equal(await set('website', configuration(INDEX)), '200 ')
 })
 
@@ -98,6 +115,29 @@ t.test('who may not list learns nothing', async (t) => {
   t.equal(await set('website', configuration(INDEX)), '200 ')
   t.match(await visit('/absent'), { status: 403, body: /Code: AccessDenied/ })
   t.equal(await status('anonymous', 'GET', '/site/absent'), '403 AccessDenied', 'as at the S3 endpoint')
+})
+
+t.test('pages of other origins', async (t) => {
+  const { set, put, visit } = await startSite(t, { listable: true })
+  const cors = `<CORSConfiguration><CORSRule><AllowedOrigin>http://app.test</AllowedOrigin>
+    <AllowedMethod>GET</AllowedMethod><AllowedHeader>x-*</AllowedHeader></CORSRule></CORSConfiguration>`
+  t.equal(await set('cors', cors), '200 ')
+  const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'x-mine' }
+  const preflight = (origin: string, headers = {}) =>
+    visit('/a', { method: 'OPTIONS', headers: { origin, ...asked, ...headers } })
+  t.match(await preflight('http://app.test'), { status: 404, body: /NoSuchWebsiteConfiguration/ })
+  t.equal(await set('website', configuration(INDEX)), '200 ')
+  await put('a', 'a page')
+  t.match(await preflight('http://app.test'), {
+    ...{ status: 200, body: '' },
+    headers: { 'access-control-allow-origin': 'http://app.test', 'access-control-allow-headers': 'x-mine' },
+  })
+  const refused = { status: 403, headers: { 'x-amz-error-code': 'AccessForbidden' } }
+  t.match(await preflight('http://other.test'), refused)
+  t.match(await preflight('http://app.test', { 'access-control-request-method': 'PUT' }), refused)
+  t.match(await visit('/a', { method: 'OPTIONS' }), { status: 400, body: /Origin request header needed/ })
+  const answer = await visit('/a', { headers: { origin: 'http://app.test' } })
+  t.match(answer, { status: 200, headers: { 'access-control-allow-origin': 'http://app.test' } })
 })
 
 t.test('redirects', async (t) => {

@@ -30,7 +30,7 @@ export async function openVersion(
     const opened = await objects.open(bucket.id, key, wanted)
     if (opened !== undefined) return opened
     const newest = bucket.versioning === null ? undefined : await versions.newest(bucket.id, key)
-    throw new GatewayError('NoSuchKey', newest?.isMarker ? { marker: shownId(newest) } : {})
+    throw new GatewayError('NoSuchKey', newest?.isMarker ? { marker: markerOf(newest) } : {})
   }
   for (let look = 0; look < MAX_ATTEMPTS; look++) {
     const current = await objects.open(bucket.id, key, wanted)
@@ -40,7 +40,7 @@ export async function openVersion(
         ? await versions.find(bucket.id, key, ref.id)
         : await versions.ofGeneration(bucket.id, key, ref.generation)
     if (row === undefined) continue
-    if (row.isMarker) throw new GatewayError('IsDeleteMarker', { marker: shownId(row) })
+    if (row.isMarker) throw new GatewayError('IsDeleteMarker', { marker: markerOf(row) })
     const isInline = wanted.body && row.bodyAt === 'index'
     const body = isInline ? await objects.inlineBody(row.generation) : undefined
     // It has been removed since.
@@ -79,6 +79,10 @@ export async function mustFindVersion(
   const row = await findVersion(tables, bucket, key, generation)
   if (row === undefined) throw new GatewayError(generation === undefined ? 'NoSuchKey' : 'NoSuchVersion')
   return row
+}
+
+function markerOf(row: VersionRow): { readonly id: string; readonly since: string } {
+  return { id: shownId(row), since: row.modified }
 }
 
 function isIt(row: OpenedObject['row'], ref: VersionRef): boolean {
