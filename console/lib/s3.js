@@ -1,6 +1,6 @@
 // Calls of S3 that several screens make. Each takes the client, which `session.value` is, and throws ApiError.
 import { send, sendXml } from './api.js'
-import { headerText } from './signer.js'
+import { headerText, metadataText } from './signer.js'
 import { element, fitsXml } from './xml.js'
 
 export async function listBuckets(client, signal) {
@@ -61,7 +61,9 @@ export async function headObject(client, bucket, key, signal) {
     modified: Date.parse(get('last-modified')),
     etag: get('etag'),
     storageClass: get('x-amz-storage-class') ?? 'STANDARD',
-    metadata: all.flatMap(([name, value]) => (name.startsWith('x-amz-meta-') ? [[name.slice(11), value]] : [])),
+    metadata: [...headers].flatMap(([name, value]) =>
+      name.startsWith('x-amz-meta-') ? [[name.slice(11), metadataText(value)]] : [],
+    ),
     checksums: all.flatMap(([name, value]) =>
       /^x-amz-checksum-(?!type|mode)/.test(name) ? [[name.slice(15).toUpperCase(), value]] : [],
     ),

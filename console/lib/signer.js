@@ -112,6 +112,17 @@ export function headerText(value) {
   }
 }
 
+const WORD = /^=\?UTF-8\?(?:B\?([A-Za-z0-9+/=]*)|Q\?([!->@-~]*))\?=$/
+
+/** The text of user metadata in an answer: the server sends what is not ASCII as one encoded word of RFC 2047. */
+export function metadataText(value) {
+  const [, base64, quoted] = WORD.exec(value) ?? []
+  if (base64 !== undefined) return headerText(atob(base64))
+  if (quoted === undefined) return headerText(value)
+  const bytes = quoted.replaceAll('_', ' ').replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(`0x${hex}`))
+  return headerText(bytes)
+}
+
 function canonicalRequest(method, path, query, headers, names, hash) {
   const lines = names.map((name) => `${name}:${String(headers[name]).trim().replace(/ +/g, ' ')}\n`)
   return [method, path, query, lines.join(''), names.join(';'), hash].join('\n')

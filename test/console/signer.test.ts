@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { encodeWord, mailSafe } from '../../src/common/encoded-words.js'
 import { startInProcess } from '../support/server/in-process.js'
 
 // The modules of the console have no types. Those without elements run in Node.js, too.
 const load = (name: string) => import(pathToFileURL(resolve('console', name)).href)
-const { Signer, isReachable, headerText } = await load('lib/signer.js')
+const { Signer, isReachable, headerText, metadataText } = await load('lib/signer.js')
 const { send, sendXml, urlOf } = await load('lib/api.js')
 const { parseXml, element, fitsXml } = await load('lib/xml.js')
 const { shownAs } = await load('lib/sniff.js')
@@ -128,4 +129,7 @@ t.test('what is shown', async (t) => {
     t.throws(() => parseAmount(text), { message: /is no amount/ })
   t.equal(headerText('gr\u00c3\u00bcn'), 'grün')
   t.equal(headerText('gr\u00fcn'), 'grün')
+  for (const text of ['plain =?', 'a_b=c? 語', '😀', 'ÿ \u0085', '=?UTF-8?Q?a?='])
+    t.equal(metadataText(mailSafe(encodeWord(text))), text)
+  t.equal(metadataText('plain =?'), 'plain =?')
 })
