@@ -111,7 +111,8 @@ t.test('the storage payment API makes its deals there', async (t) => {
 const RELEASED = {
   kubo: 'facf9e155aa868da 3f337ebe051a9fc3',
   network: '0c5acb7147480501 ae0a909d73fbd735 3f337ebe051a9fc3 23d2bd2d27ad90de c9189d44d85d6a93 d9f1caeed3f9f4d0',
-  gateway: '6be67e7f0606021f bcdb623736b74d77 651233cc5a0cac72 f76cfb68295f14d6',
+  gateway: `6be67e7f0606021f bcdb623736b74d77 651233cc5a0cac72 f76cfb68295f14d6
+    a758d408dbbed259`,
   payment: `6f12cff83fb44328 278093a87ee42282 98c3d5d0811e41b7 fca85e90b2099131 aef53206dcd176d2 9380e39ff90165cc
     765c2217aae3a22e 83f9967043dcc74b 06226233f3ade9f4 073b5f873e1b2fa5 94efdbb0fb74f52c 54b70205dcf60d85
     1620b8ca276c29e7 4cfd737963e619b6 c074cf6d73a9875c 2381e12cf36ae823`,

@@ -6,9 +6,10 @@ import { SharedFailures } from '../failure-table.js'
 import type { ServicesLog } from '../log.js'
 import type { OpenedNetwork } from '../network/open.js'
 import type { PlatformUsers } from '../platform/users.js'
-import type { Bodies } from '../store/bodies.js'
+import type { Bodies, BodyError } from '../store/bodies.js'
 import type { Database } from '../store/database.js'
 import type { Run } from '../store/runs.js'
+import type { StoreMetrics } from '../store/store-metrics.js'
 import { LogInAttempts, Tokens } from './access.js'
 import { openFirstAccount } from './accounts/first-account.js'
 import type { KeyPair } from './accounts/key-pair.js'
@@ -46,6 +47,7 @@ export async function assemble(
   { network, control }: OpenedNetwork,
   log: ServicesLog,
   platform?: PlatformUsers,
+  metrics?: StoreMetrics,
 ): Promise<GatewayContext> {
   const quirks = new Set(options.quirks ?? [])
   const clock = new Clock()
@@ -79,6 +81,7 @@ export async function assemble(
     folder,
     clock,
     log,
+    damaged: (error: BodyError) => metrics?.damaged(error),
     logIns: new LogInAttempts(log, failures),
     platform,
     configuredKeys: configured !== undefined,

@@ -4,7 +4,7 @@ import type { ServicesLog } from '../log.js'
 import type { NetworkControl } from '../network/embedded/control.js'
 import type { Network } from '../network/network.js'
 import type { PlatformUsers } from '../platform/users.js'
-import type { Bodies } from '../store/bodies.js'
+import type { Bodies, BodyError } from '../store/bodies.js'
 import type { Database, Lease } from '../store/database.js'
 import type { Run } from '../store/runs.js'
 import type { LogInAttempts, Tokens } from './access.js'
@@ -30,6 +30,8 @@ export interface GatewayCore {
   readonly folder: string
   readonly clock: Clock
   readonly log: ServicesLog
+  /** Counts errors that say that a body is lost or damaged. */
+  readonly damaged: (error: BodyError) => void
   readonly logIns: LogInAttempts
   /** Absent: no task platform runs beside this gateway. */
   readonly platform: PlatformUsers | undefined

@@ -60,6 +60,7 @@ export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange
   if (error instanceof HttpError && error.status === 413) return new GatewayError('EntityTooLarge')
   if (error instanceof BodyError) {
     const kind = bodyErrors[error.kind]
+    context.damaged(error)
     context.log[kind === 'BodiesUnavailable' ? 'warn' : 'error']({ err: error }, 'The body of an object is not there.')
     return new GatewayError(kind, {}, error)
   }

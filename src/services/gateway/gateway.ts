@@ -60,7 +60,7 @@ export async function startGateway(
     await requireSharedFolder(db, folder, indexSchema.owner)
     run = await Run.begin(db)
     bodies = await openBodies(folder, db, options.bodies, limitsOf(options), log, metrics)
-    context = await assemble(folder, options, db, run, bodies, network, log, platform)
+    context = await assemble(folder, options, db, run, bodies, network, log, platform, metrics)
     await context.dealService.recover()
     await context.offlineDealService?.recover()
     const { http, ports } = createGatewayServer(context)

@@ -6,6 +6,7 @@ import { Deals } from './deals/deals.js'
 import { Manifest } from './deals/manifest.js'
 import { OfflineTasks, offlineSchema } from './deals/offline/offline-tasks.js'
 import { adaptDeals, dealSchema } from './deals/schema.js'
+import { BodySums, sumsSchema } from './store/body-sums.js'
 import { Buckets, Policies } from './store/buckets.js'
 import { DoomedBodies } from './store/doomed.js'
 import { RemovedKeys, StoreIds } from './store/fences.js'
@@ -30,6 +31,7 @@ export const indexSchema = {
     sharingSchema + failureSchema,
     versionSchema,
     bucketQuotaSchema,
+    sumsSchema,
   ],
   adapt: (db) => {
     adaptObjects(db)
@@ -50,6 +52,7 @@ export const indexSchema = {
     doomed: new DoomedBodies(connection),
     lateOrders: new LateOrderTable(connection),
     bodyFolder: new BodyFolder(connection),
+    bodySums: new BodySums(connection),
     deals: new Deals(connection),
     manifest: new Manifest(connection),
     offlineTasks: new OfflineTasks(connection),

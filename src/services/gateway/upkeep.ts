@@ -1,7 +1,11 @@
 import { HOUR_MS } from '../../common/time.js'
 import type { GatewayContext } from './context.js'
+import { pruneSums } from './store/body-sums.js'
 import { removeDoomed } from './store/doomed.js'
 import { LockClock } from './store/lock-clock.js'
+
+/** Time for which the checksums of a body stay that no row names: for readers who have begun before, ms. */
+const SUMS_MS = 24 * HOUR_MS
 
 /** Time after which an order without an upload is forgotten, ms. */
 const LATE_ORDER_MS = HOUR_MS
@@ -26,6 +30,11 @@ export function keepUp(context: GatewayContext): void {
   const failed = (err: unknown) => {
     if (!tasks.signal.aborted) log.warn({ err }, 'Could not clear away all that other processes have left.')
   }
+  tasks.every(
+    limits.reconcileMs,
+    () => pruneSums(db, SUMS_MS),
+    (err) => log.warn({ err }, 'Could not remove the checksums of bodies that are gone; trying again.'),
+  )
   if (db.shared) tasks.every(limits.reconcileMs, (signal) => clear(context, failed, signal), failed)
   // Of a copy of such a database. Nothing reads them.
   else tasks.run((signal) => removeDoomed(db, bodies, 0, signal)).catch(failed)

@@ -32,12 +32,23 @@ export function parseRange(header: string | undefined, size: number): Span | 'un
 
 /** Bytes to be sent: an open file, or what a stream gives of it. */
 type Content =
-  | { readonly fd: number }
+  | FileContent
   | { readonly fd?: undefined; stream(first: number, last: number): Promise<AsyncIterable<Uint8Array>> }
+
+interface FileContent {
+  readonly fd: number
+  /** Compares whole chunks with what was stored; default: nothing is compared. */
+  readonly check?: {
+    /** A divisor of `CHUNK`. */
+    readonly chunkBytes: number
+    /** Throws for other bytes. */
+    verify(position: number, bytes: Uint8Array): Promise<void>
+  }
+}
 
 /**
  * Answers with the content or a range of it; a HEAD, and content that is undefined, with the head alone. Throws before
- * the head when a stream does not begin.
+ * the head when the first bytes cannot be read, or are not those that were stored.
  * @param size of the content, bytes
  * @param idleMs the response is destroyed when the client reads nothing for so long
  * @param failed gets the error of the content behind the head
@@ -54,12 +65,14 @@ export async function replyContent(
   const { first, last } = span ?? { first: 0, last: size - 1 }
   const sent = request.method === 'HEAD' ? undefined : content
   const chunks = sent?.fd === undefined ? await sent?.stream(first, last) : undefined
+  const file = sent?.fd === undefined ? undefined : new FileReader(sent, size, first, last)
+  const begun = await file?.next()
   const range = span === undefined ? [] : ['Content-Range', `bytes ${first}-${last}/${size}`]
   // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
   response.writeHead(span === undefined ? 200 : 206, [...headers, ...range, 'Content-Length', last - first + 1])
   if (chunks !== undefined) await stream(chunks, response, idleMs, failed)
-  else if (sent?.fd === undefined) response.end()
-  else await sendFile(sent.fd, first, last, response, idleMs, failed)
+  else if (file === undefined || begun === undefined) response.end()
+  else await sendFile(file, begun, response, idleMs, failed)
 }
 
 /** Bytes that may wait for the socket. */
@@ -110,33 +123,73 @@ function drained(response: ServiceResponse): Promise<void> {
 const CHUNK = 512 * 1024
 
 /**
- * Sends bytes `first` to `last` of an open file and ends the response. Uses two buffers: one is filled while the other
- * is being sent, and neither is reused before the socket has taken it. Destroys the response, so that a partial body
- * does not look complete, when the file cannot be read or the client reads nothing for `idleMs`. Resolves when the file
- * is no longer needed.
+ * Reads bytes `first` to `last` of an open file. Uses two buffers: one is filled while the other is being sent, and
+ * neither is filled again before the socket has taken it. With a check, whole chunks are read and compared.
+ */
+class FileReader {
+  readonly #content: FileContent
+  readonly #first: number
+  readonly #last: number
+  /** Position behind the last byte to read. */
+  readonly #end: number
+  readonly #buffers: readonly [Buffer, Buffer]
+  #turn: 0 | 1 = 0
+  #position: number
+
+  /** @param size of the content, bytes */
+  constructor(content: FileContent, size: number, first: number, last: number) {
+    const chunkBytes = content.check?.chunkBytes ?? 1
+    this.#content = content
+    this.#first = first
+    this.#last = last
+    this.#position = first - (first % chunkBytes)
+    this.#end = last < first ? first : Math.min(size, last - (last % chunkBytes) + chunkBytes)
+    const bytes = Math.max(0, Math.min(CHUNK, this.#end - this.#position))
+    this.#buffers = [Buffer.allocUnsafe(bytes), Buffer.allocUnsafe(this.#end - this.#position > bytes ? bytes : 0)]
+  }
+
+  /** The next bytes; undefined behind the last. Those that were returned before the last call may be overwritten. */
+  async next(): Promise<Buffer | undefined> {
+    const position = this.#position
+    if (position >= this.#end) return undefined
+    const { fd, check } = this.#content
+    const buffer = this.#buffers[this.#turn].subarray(0, this.#end - position)
+    this.#turn = this.#turn === 0 ? 1 : 0
+    let bytes = await readAt(fd, buffer, 0, position)
+    while (check !== undefined && bytes < buffer.length) {
+      const more = await readAt(fd, buffer, bytes, position + bytes)
+      if (more === 0) break
+      bytes += more
+    }
+    const found = buffer.subarray(0, bytes)
+    await check?.verify(position, found)
+    if (bytes === 0) throw new Error('The file is shorter than the index says.')
+    this.#position += bytes
+    return found.subarray(Math.max(0, this.#first - position), this.#last + 1 - position)
+  }
+}
+
+/**
+ * Sends what a file has and ends the response. Destroys the response, so that a partial body does not look complete,
+ * when the file cannot be read or the client reads nothing for `idleMs`. Resolves when the file is no longer needed.
+ * @param begun the first bytes
  * @param failed gets the error of the file
  */
 async function sendFile(
-  fd: number,
-  first: number,
-  last: number,
+  file: FileReader,
+  begun: Buffer,
   response: ServiceResponse,
   idleMs: number,
   failed: (error: unknown) => void = () => {},
 ): Promise<void> {
-  const size = Math.min(CHUNK, last - first + 1)
-  const buffers = [Buffer.allocUnsafe(size), Buffer.allocUnsafe(size)] as const
   const idle = setTimeout(() => response.destroy(), idleMs)
   let sent: Promise<void> = Promise.resolve()
   try {
-    for (let position = first, turn: 0 | 1 = 0; position <= last; turn = turn === 0 ? 1 : 0) {
-      const buffer = buffers[turn]
-      const bytes = await readAt(fd, buffer, Math.min(buffer.length, last + 1 - position), position)
-      position += bytes
+    for (let bytes: Buffer | undefined = begun; bytes !== undefined; bytes = await file.next()) {
       // The other buffer must be sent before it is filled again. This also bounds the socket's queue to one write.
       await sent
       idle.refresh()
-      sent = write(response, buffer.subarray(0, bytes))
+      sent = write(response, bytes)
       // The next iteration awaits it; a rejection in between must not be unhandled.
       sent.catch(() => {})
     }
@@ -150,13 +203,11 @@ async function sendFile(
   }
 }
 
-function readAt(fd: number, buffer: Buffer, length: number, position: number): Promise<number> {
+function readAt(fd: number, buffer: Buffer, offset: number, position: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    read(fd, buffer, 0, length, position, (error, bytes) => {
-      if (error !== null) reject(error)
-      else if (bytes === 0) reject(new Error('The file is shorter than the index says.'))
-      else resolve(bytes)
-    })
+    read(fd, buffer, offset, buffer.length - offset, position, (error, bytes) =>
+      error === null ? resolve(bytes) : reject(error),
+    )
   })
 }
 

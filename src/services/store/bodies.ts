@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { BodySink } from '../http/body.js'
+import type { SumRows } from './chunk-sums.js'
 
 /**
  * The bytes of an object, as a row of the index names them. They never change: a body that is stored again gets another
@@ -8,15 +9,18 @@ import type { BodySink } from '../http/body.js'
 export interface StoredBody {
   readonly name: string
   readonly size: number
-  /** What a store knows the bytes by; null for a file. */
+  /** The ETag that a store has answered, which is a hint, and the CRC-32 of all bytes; null for a file. */
   readonly mark: string | null
+  /** Of a new body. The row that names it is committed together with them. */
+  readonly sums?: SumRows
   /** When a row must not name it for the first time any more, as a sweep may remove it soon: ms since 1970. */
   readonly until?: number
 }
 
 /** Throws BodyError for a new body that waited for its row for so long that another process may have removed it. */
-export function mustBeNew({ until = Number.POSITIVE_INFINITY }: StoredBody): void {
-  if (Date.now() > until) throw new BodyError('unavailable', 'The process was stopped for too long.')
+export function mustBeNew(body: Buffer | StoredBody): void {
+  if (!Buffer.isBuffer(body) && Date.now() > (body.until ?? Number.POSITIVE_INFINITY))
+    throw new BodyError('unavailable', 'The process was stopped for too long.')
 }
 
 /** Names of bodies that rows have: of these, those that any row names, and perhaps others. */
@@ -28,6 +32,20 @@ export const MAX_NAMES = 1000
 /** True when no row names the body. */
 export async function isNameless(withRow: WithRow, name: string): Promise<boolean> {
   return !(await withRow([name])).has(name)
+}
+
+/**
+ * What a place compares before it gives bytes, besides their number: the mark of the store; the CRC-32 of the whole
+ * body, which `mark` includes; or nothing, for a caller who compares each chunk.
+ */
+export type Compared = 'mark' | 'crc' | 'nothing'
+
+/** Compares chunks of a body with their checksums. */
+export interface ChunkCheck {
+  /** Bytes of each chunk but the last. */
+  readonly chunkBytes: number
+  /** Throws BodyError unless these are the bytes of one or more whole chunks from this position on. */
+  verify(position: number, bytes: Uint8Array): Promise<void>
 }
 
 /**
@@ -44,8 +62,11 @@ export interface Bodies {
   committed(body: StoredBody): void
   /** Leaves a body of which it is unknown whether a row names it to a sweep that comes when this is known. */
   leave(body: StoredBody): void
-  /** Resolves with undefined when there is no such body; a later `stream` may find that, too. */
-  open(body: StoredBody): Promise<OpenBody | undefined>
+  /**
+   * Resolves with undefined when there is no such body; a later `stream` may find that, too.
+   * @param compared default `mark`
+   */
+  open(body: StoredBody, compared?: Compared): Promise<OpenBody | undefined>
   /** Removes a body that no row names, in the background. Those that have it open can still read it to the end. */
   discard(body: StoredBody): void
   /**
@@ -70,6 +91,8 @@ export interface NewBody extends BodySink {
 export interface OpenBody {
   /** Of the file that has the bytes, if there is one: it is sent faster than a stream. */
   readonly fd?: number
+  /** For the bytes of that file; what `stream` gives has been compared. Absent for a body without checksums. */
+  readonly check?: ChunkCheck
   /**
    * Reads bytes `first` to `last`; each chunk has its own memory. The promise rejects when there are none; an iteration
    * that ends has given exactly those bytes.

@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { crc32 } from 'node:zlib'
+import { crc32 } from '@node-rs/crc32'
 import pLimit from 'p-limit'
 import { childText, type XmlNode } from '../../common/xml.js'
 import type { ServicesLog } from '../log.js'
 import {
   type Bodies,
   BodyError,
+  type Compared,
   isNameless,
   type NewBody,
   type OpenBody,
@@ -49,8 +50,9 @@ const NAME = /^([0-9a-f]{16})[0-9a-f]{16}(?:\.[0-9a-f]{16})?$/
 
 /**
  * Bodies as objects of an S3 store. A request that has timed out may still take effect: each attempt to write a body
- * has a name of its own, and no name is used again. The mark of a body is the ETag that the store gave it, and the
- * CRC-32 of its bytes, which a reader of the whole body compares before it gives the last of them.
+ * has a name of its own, and no name is used again. The mark of a body is the ETag that the store gave it, which is a
+ * hint, and the CRC-32 of its bytes, which a reader of the whole body compares before it gives the last of them. Where
+ * a caller compares each chunk, neither counts: a store may answer another ETag after a migration or an encryption.
  */
 export class S3Bodies implements Bodies {
   readonly #client: S3Client
@@ -105,7 +107,7 @@ export class S3Bodies implements Bodies {
     this.#underway.delete(name)
   }
 
-  async open(body: StoredBody): Promise<OpenBody> {
+  async open(body: StoredBody, compared: Compared = 'mark'): Promise<OpenBody> {
     const { name } = body
     await this.#claim.proven().catch(asUnavailable)
     this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
@@ -114,9 +116,10 @@ export class S3Bodies implements Bodies {
     return {
       stream: async (first, last) => {
         if (last < first) return none()
-        const answer = await this.#begin(body, first, last)
+        const begin = (from: number) => this.#begin(body, from, last, compared === 'mark')
+        const answer = await begin(first)
         begun.push(answer)
-        return this.#chunks(body, first, last, answer)
+        return this.#chunks(body, first, last, answer, begin, compared)
       },
       close: async () => {
         if (!open) return
@@ -205,8 +208,15 @@ export class S3Bodies implements Bodies {
   }
 
   /** Gives the last chunk once all bytes have come and are those that were stored. */
-  async *#chunks(body: StoredBody, first: number, last: number, begun: IncomingMessage): AsyncGenerator<Buffer> {
-    const isWhole = first === 0 && last === body.size - 1
+  async *#chunks(
+    body: StoredBody,
+    first: number,
+    last: number,
+    begun: IncomingMessage,
+    begin: (from: number) => Promise<IncomingMessage>,
+    compared: Compared,
+  ): AsyncGenerator<Buffer> {
+    const isSummed = compared !== 'nothing' && first === 0 && last === body.size - 1
     const { crc: expected } = parseMark(body)
     let answer = begun
     let position = first
@@ -219,7 +229,7 @@ export class S3Bodies implements Bodies {
         for await (const chunk of this.#client.chunks(answer)) {
           position += chunk.length
           if (position > last + 1) throw changed(body, 'is longer than its object')
-          if (isWhole) crc = crc32(chunk, crc)
+          if (isSummed) crc = crc32(chunk, crc)
           if (held !== undefined) yield held
           held = chunk
         }
@@ -231,18 +241,19 @@ export class S3Bodies implements Bodies {
       // Bodies do not change: what is missing can be asked for again.
       if (position > from) resumes = 0
       if (resumes >= MAX_RESUMES) throw unavailable(failure ?? new Error('The store ends bodies before their ends.'))
-      answer = await this.#begin(body, position, last)
+      answer = await begin(position)
     }
-    if (isWhole && crc !== expected) throw changed(body, 'has another CRC-32 than its object')
+    if (isSummed && crc !== expected) throw changed(body, 'has another CRC-32 than its object')
     if (held !== undefined) yield held
   }
 
   /** The answer with exactly these bytes of exactly this body. */
-  async #begin(body: StoredBody, first: number, last: number): Promise<IncomingMessage> {
+  async #begin(body: StoredBody, first: number, last: number, byMark: boolean): Promise<IncomingMessage> {
     const isWhole = first === 0 && last === body.size - 1
-    const { etag } = parseMark(body)
+    const etag = byMark ? parseMark(body).etag : undefined
     const range = isWhole ? undefined : { range: `bytes=${first}-${last}` }
-    const asked = { method: 'GET', key: this.#key(body.name), headers: { 'if-match': `"${etag}"`, ...range } } as const
+    const condition = etag === undefined ? undefined : { 'if-match': `"${etag}"` }
+    const asked = { method: 'GET', key: this.#key(body.name), headers: { ...condition, ...range } } as const
     let answer: IncomingMessage
     try {
       answer = await this.#client.retry((_, signal) => this.#client.send(asked, signal))
@@ -258,9 +269,11 @@ export class S3Bodies implements Bodies {
     const found = isWhole ? headers['content-length'] : headers['content-range']
     const right = isWhole ? `${body.size}` : `bytes ${first}-${last}/${body.size}`
     const isRight = found === right || (isWhole && found === undefined)
-    if (statusCode === (isWhole ? 200 : 206) && isRight && bare(headers.etag) === etag) return answer
+    const isMarked = etag === undefined || bare(headers.etag) === etag
+    if (statusCode === (isWhole ? 200 : 206) && isRight && isMarked) return answer
     answer.destroy()
-    throw changed(body, `is said to be ${statusCode} ${found} ${headers.etag}, not ${right} "${etag}"`)
+    const wanted = etag === undefined ? right : `${right} "${etag}"`
+    throw changed(body, `is said to be ${statusCode} ${found} ${headers.etag}, not ${wanted}`)
   }
 
   async #sweepAll(withRow: WithRow): Promise<number> {

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib'
+import { crc32 } from '@node-rs/crc32'
 import { childText, element } from '../../common/xml.js'
 import { Blocks } from '../http/body.js'
 import { BodyError, type NewBody, nameAgain, type StoredBody } from './bodies.js'
@@ -153,8 +153,8 @@ export class NewS3Body implements NewBody {
       if (attempt > 0) this.#again()
       this.#begun = Date.now()
       this.#written = true
-      const { head } = await client.ask({ method: 'PUT', key: keyOf(this.#name), body }, signal)
-      return bare(head.headers.etag) || this.#etagOf(signal)
+      await client.ask({ method: 'PUT', key: keyOf(this.#name), body }, signal)
+      return this.#etagOf(signal)
     })
   }
 
@@ -181,7 +181,10 @@ export class NewS3Body implements NewBody {
     })
   }
 
-  /** Of the body in the store, which must have its size. */
+  /**
+   * Of the body in the store, which must have its size. Asked for even where a write was answered with an ETag: that of
+   * a read may be another one, as with stores that encrypt or that join parts.
+   */
   async #etagOf(signal: AbortSignal): Promise<string> {
     const { client, keyOf } = this.#context
     const { head } = await client.ask({ method: 'HEAD', key: keyOf(this.#name) }, signal)

@@ -1,4 +1,5 @@
 import type { Count, Counter, Histogram, Metrics, Sample } from '../../common/metrics.js'
+import type { BodyError } from './bodies.js'
 import { DatabaseUnavailableError } from './database.js'
 
 /** Connections to PostgreSQL. */
@@ -38,6 +39,9 @@ export class StoreMetrics {
   readonly #retries: Counter
   readonly #unavailable: Counter
   readonly #swept: Count
+  readonly #damaged: Counter
+  /** Errors that were counted: some pass several places. */
+  readonly #counted = new WeakSet<BodyError>()
 
   constructor(metrics: Metrics) {
     const labels = ['service']
@@ -72,7 +76,20 @@ export class StoreMetrics {
     this.#swept = metrics
       .counter({ name: 'dealgate_bodies_swept_total', help: 'Bodies without a row that were removed.' })
       .of()
+    this.#damaged = metrics.counter({
+      name: 'dealgate_damaged_bodies_total',
+      help: 'Reads of objects that found their bytes `changed` or `lost`. Nothing that has changed was sent.',
+      labels: ['damage'],
+    })
+    for (const damage of ['changed', 'lost']) this.#damaged.of(damage)
     this.bodies = bodyStoreWatch(metrics)
+  }
+
+  /** Counts an error of a body once, if it says that bytes are lost or have changed. */
+  damaged(error: BodyError): void {
+    if ((error.kind !== 'changed' && error.kind !== 'lost') || this.#counted.has(error)) return
+    this.#counted.add(error)
+    this.#damaged.of(error.kind).value++
   }
 
   swept(count: number): void {

@@ -1,9 +1,10 @@
 import type { ServicesLog } from '../../log.js'
 import type { Bodies, StoredBody } from '../../store/bodies.js'
-import { type Database, listed, tableOf } from '../../store/database.js'
+import { type Database, listed, tableOf, together } from '../../store/database.js'
 import { isOver, type Run } from '../../store/runs.js'
 import { GIVEN_UP } from '../deals/deals.js'
 import { GatewayError } from '../errors.js'
+import type { BodySums } from './body-sums.js'
 import { bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
 import { type FreedBody, type Objects, storedBodyOf } from './objects.js'
@@ -112,6 +113,7 @@ interface HeldTables {
 }
 
 interface LetGoTables extends HeldTables {
+  readonly bodySums: BodySums
   readonly doomed: DoomedBodies
   readonly objects: Objects
   readonly retained: RetainedBodies
@@ -170,13 +172,18 @@ export class Holds {
    */
   async letGo(tables: LetGoTables, bucket: number, freed: FreedBody, held: boolean): Promise<boolean> {
     const { generation, bodyAt } = freed
-    if (bodyAt === 'network') return false
+    if (bodyAt === 'network') {
+      await tables.bodySums.letGo(generation)
+      return false
+    }
     if (held && (await tables.holds.covers(bucket, generation))) {
       await tables.retained.add(bucket, freed)
       return false
     }
     if (bodyAt === 'index') await tables.objects.removeBody(generation)
-    return bodyAt === 'file' && doom(this.#db, tables, storedBodyOf(freed))
+    if (bodyAt !== 'file') return false
+    const [isDoomed] = await together([doom(this.#db, tables, storedBodyOf(freed)), tables.bodySums.letGo(generation)])
+    return isDoomed
   }
 
   /** Ends the hold and removes the bodies that were retained for it alone; what fails now, `releaseAgain` does. */
@@ -211,7 +218,10 @@ export class Holds {
       for (const row of rows) {
         const body = storedBodyOf(row)
         if (row.bodyAt === 1) await tables.objects.removeBody(row.generation)
-        else if (await doom(this.#db, tables, body)) discarded.push(body)
+        else {
+          await tables.bodySums.letGo(row.generation)
+          if (await doom(this.#db, tables, body)) discarded.push(body)
+        }
       }
       return { count: rows.length, discarded }
     }

@@ -1,6 +1,7 @@
 import { type Bodies, bodyInMemory, mustBeNew, type OpenBody, type StoredBody } from '../../store/bodies.js'
 import { type Database, UnknownCommitError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
+import type { BodySums } from './body-sums.js'
 import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
 import type { HoldTable, RetainedBodies } from './holds.js'
@@ -9,6 +10,7 @@ import { findVersion } from './version-reads.js'
 import type { VersionRow, Versions } from './versions.js'
 
 interface CopyTables {
+  readonly bodySums: BodySums
   readonly holds: HoldTable
   readonly doomed: DoomedBodies
   readonly buckets: Buckets
@@ -70,28 +72,42 @@ export class LocalCopies {
   }
 
   /**
-   * Restores the local body of an object. Resolves with false, and discards the body, when the object has been
-   * overwritten or removed since.
+   * Restores the local body of an object, or replaces one that is damaged. Resolves with false, and discards the body,
+   * when the object has been overwritten or removed since, or has another body by now.
+   * @param damaged name of the body that is replaced; absent: the object has none
    */
-  async bringBack(bucket: BucketRow, key: Buffer, generation: string, body: Buffer | StoredBody): Promise<boolean> {
+  async bringBack(
+    bucket: BucketRow,
+    key: Buffer,
+    generation: string,
+    body: Buffer | StoredBody,
+    damaged?: string,
+  ): Promise<boolean> {
+    const here = Buffer.isBuffer(body) ? undefined : body
     try {
       const work = async (tables: CopyTables) => {
-        const { buckets } = tables
-        if (!Buffer.isBuffer(body)) mustBeNew(body)
+        const { buckets, bodySums } = tables
+        mustBeNew(body)
         await buckets.lock(bucket.name, false)
         const row = await findVersion(tables, bucket.id, key, generation)
-        if (row?.bodyAt !== 'network') return false
+        if (row === undefined || (row.bodyAt === 'network' ? undefined : row.bodyName) !== damaged)
+          return { back: false }
+        const old = row.bodyAt === 'file' ? storedBodyOf(row) : undefined
+        if (row.bodyAt === 'index') await tables.objects.removeBody(generation)
         await move(tables, bucket.id, row, body)
-        await buckets.count(bucket.id, 0, row.size)
-        return true
+        if (here?.sums !== undefined) await bodySums.add(generation, here.sums)
+        if (row.bodyAt === 'network') await buckets.count(bucket.id, 0, row.size)
+        return { back: true, ...(old && (await doom(this.#db, tables, old)) && { discarded: old }) }
       }
-      const back = await this.#db.transaction(work, { locks: [keyLock(bucket, key)] })
-      if (Buffer.isBuffer(body)) return back
-      if (back) this.#bodies.committed(body)
-      else this.#bodies.discard(body)
+      const locks = { locks: [keyLock(bucket, key)], shares: [bucketLock(bucket)] }
+      const { back, discarded } = await this.#db.transaction(work, locks)
+      if (discarded !== undefined) this.#bodies.discard(discarded)
+      if (here === undefined) return back
+      if (back) this.#bodies.committed(here)
+      else this.#bodies.discard(here)
       return back
     } catch (error) {
-      if (!Buffer.isBuffer(body)) giveUp(this.#bodies, body, error)
+      if (here !== undefined) giveUp(this.#bodies, here, error)
       throw error
     }
   }

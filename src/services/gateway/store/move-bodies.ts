@@ -8,8 +8,10 @@ import { type Bodies, BodyError, generationOf, nameAgain, type OpenBody, type St
 import type { ExclusiveTables } from '../../store/copy/locations.js'
 import { type Connection, pages, statements } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
+import { VerifiedBodies } from '../../store/verified-bodies.js'
 import type { GatewayTables } from '../index-schema.js'
 import { gatewayLimits } from '../limits.js'
+import { keptSums } from './body-sums.js'
 import { type BodiesOptions, openBodies } from './open-bodies.js'
 
 /** Rows of a page, and bodies that are copied at a time. */
@@ -105,7 +107,9 @@ export async function moveBodies(
   onProgress: (progress: MoveProgress) => void,
 ): Promise<MovedBodies> {
   const both = await openBodies(folder, db, store, gatewayLimits, silentLog)
-  const target = to === 'store' ? both : new FolderBodies(join(folder, 'objects'), silentLog)
+  const folderAlone = () =>
+    new VerifiedBodies(new FolderBodies(join(folder, 'objects'), silentLog), keptSums(db), silentLog)
+  const target = to === 'store' ? both : folderAlone()
   const from = to === 'store' ? 'folder' : 'store'
   const slots = pLimit(AT_A_TIME)
   const damaged: DamagedBody[] = []
@@ -121,8 +125,12 @@ export async function moveBodies(
     }
     // A body that is not named is swept, and a row must not name it then.
     await requireHeld()
-    if (!(await db.transaction(({ bodyRows }) => bodyRows.move(table, row, moved))))
-      throw new Error(`The row of the body ${row.name} has changed meanwhile.`)
+    const isMoved = await db.transaction(async ({ bodyRows, bodySums }) => {
+      if (!(await bodyRows.move(table, row, moved))) return false
+      await bodySums.add(row.generation, moved.sums)
+      return true
+    })
+    if (!isMoved) throw new Error(`The row of the body ${row.name} has changed meanwhile.`)
     target.committed(moved)
     bodies++
     bytes += row.size

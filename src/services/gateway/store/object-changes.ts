@@ -10,7 +10,7 @@ import type { KeyRules } from './key-rules.js'
 import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
 import { type DeclaredLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
-import { bytesHere, type FreedBody, type ObjectRow, storedBodyOf } from './objects.js'
+import { bytesHere, type FreedBody, type ObjectRow, placed, storedBodyOf } from './objects.js'
 import { type AccountQuota, type Quotas, quotaOf } from './quotas.js'
 import { above, justAfter } from './scan.js'
 import {
@@ -276,14 +276,12 @@ export class ObjectChanges {
     const place = await makeWay(tables, this.#clock, held, draft.key, isAbsent)
     const { body, record, lock: asked, order: _, abandoned: __, ...rest } = draft
     const inline = Buffer.isBuffer(body)
-    if (!inline) mustBeNew(body)
+    mustBeNew(body)
     const row: ObjectRow = {
       ...rest,
       ...write,
       modified: place.modified,
-      bodyAt: inline ? 'index' : 'file',
-      bodyName: inline ? draft.generation : body.name,
-      bodyMark: inline ? null : body.mark,
+      ...placed(draft.generation, body),
       version: place.version,
     }
     if (!place.hadObject) await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
@@ -292,6 +290,7 @@ export class ObjectChanges {
       lockNew(tables, held, row.generation, asked),
       isAbsent || isVersioned ? removed.forget(bucket.id, draft.key) : undefined,
       objects.put(bucket.id, row, inline ? body : undefined, record),
+      inline ? undefined : tables.bodySums.add(row.generation, body.sums),
       buckets.count(bucket.id, 1 - place.freed.length, draft.size - bytesOf(place.freed)),
     ])
     return { row, isVersioned, lock, freed }

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.js'
 import type { StoredBody } from '../../store/bodies.js'
+import { sumOf } from '../../store/chunk-sums.js'
 import { type Connection, listed, statements } from '../../store/database.js'
+import { mustHaveSum } from './body-sums.js'
 import type { LastWrite } from './fences.js'
+import { groupedPage, jsonPage, PAGE } from './object-pages.js'
 
 /** Where a body is stored, by the number in the column: in a body of its own, in the index, or in deals only. */
 const places = ['file', 'index', 'network'] as const
@@ -54,74 +57,13 @@ export function bytesHere({ bodyAt, size }: Pick<FreedBody, 'bodyAt' | 'size'>):
   return bodyAt === 'network' ? 0 : size
 }
 
-const LISTED = 'key, size, modified, generation, etag, content_type, body_at'
-
-/**
- * Steps from one group of keys to the next with one index search per group, however many keys the group has. The next
- * key is the first one above the last key, or, where that has a common prefix, above the prefix followed by 0xff, which
- * no UTF-8 text contains.
- * Parameters: bucket, first key, upper bound, maximum number of rows, position in the key (from 1) from which the
- * delimiter is searched, delimiter.
- */
-const groupedPage = {
-  sqlite: `
-    WITH RECURSIVE walk (key) AS (
-      SELECT (SELECT key FROM objects WHERE bucket = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1)
-      UNION ALL
-      SELECT (
-        SELECT o.key FROM objects AS o
-        WHERE o.bucket = ?1 AND o.key < ?3 AND o.key > CASE instr(substr(walk.key, ?5), ?6)
-          WHEN 0 THEN walk.key
-          ELSE CAST(substr(walk.key, 1, ?5 + instr(substr(walk.key, ?5), ?6) + length(?6) - 2) || x'ff' AS BLOB)
-        END
-        ORDER BY o.key LIMIT 1
-      )
-      FROM walk WHERE walk.key IS NOT NULL LIMIT ?4
-    )
-    SELECT o.key, o.size, o.modified, o.generation, o.etag, o.content_type, o.body_at
-    FROM walk CROSS JOIN objects AS o ON o.bucket = ?1 AND o.key = walk.key
-  `,
-  // The number of a row stands in place of LIMIT, which PostgreSQL does not have there.
-  postgres: `
-    WITH RECURSIVE walk AS (
-      (SELECT ${LISTED}, 1 AS n FROM objects WHERE bucket = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT 1)
-      UNION ALL
-      SELECT ${LISTED.split(', ').map((column) => `o.${column}`)}, walk.n + 1 FROM walk, LATERAL (
-        SELECT ${LISTED} FROM objects
-        WHERE bucket = ?1 AND key < ?3 AND key > CASE position(?6::bytea IN substring(walk.key FROM ?5::int))
-          WHEN 0 THEN walk.key
-          ELSE substring(walk.key FROM 1 FOR ?5::int + position(?6::bytea IN substring(walk.key FROM ?5::int))
-            + length(?6::bytea) - 2) || '\\xff'::bytea
-        END
-        ORDER BY key LIMIT 1
-      ) AS o
-      WHERE walk.n < ?4::int
-    )
-    SELECT ${LISTED} FROM walk ORDER BY n
-  `,
-}
-
-const MEMBERS =
-  "'name', CAST(key AS TEXT), 'lastModified', modified, 'size', size, 'contentType', content_type, 'etag', etag, 'generation', generation"
-
-const PAGE = `SELECT ${LISTED} FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?`
-
-/**
- * The objects of a range in byte order, each as web.ListObjects describes it, in JSON. To fetch seven values of each
- * row and to write them in JavaScript takes twice as long; but a text of PostgreSQL cannot have all keys.
- * Parameters: bucket, first key, upper bound, maximum number of rows.
- */
-const jsonPage = {
-  sqlite: `
-    SELECT CASE body_at WHEN 2 THEN json_object(${MEMBERS}, 'cold', json('true')) ELSE json_object(${MEMBERS}) END
-    FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?
-  `,
-  postgres: PAGE,
-}
-
 const BODY_NAME = 'coalesce(body_name, generation)'
 const BODY = `${BODY_NAME} AS "bodyName", body_mark AS "bodyMark"`
 export const ROW = `size, modified, generation, etag, content_type AS "contentType", headers, body_at AS "bodyAt", fence, write_id AS "writeId", ${BODY}`
+
+/** Parameter 3: 1 for one who may see it. */
+const RECORD =
+  'CASE WHEN ?3 = 1 THEN (SELECT record FROM object_records AS r WHERE r.generation = o.generation) END AS record'
 
 /** Of all versions, in one statement: a row may move between the tables at any time. */
 function ofBoth(select: string, where: string): string {
@@ -146,6 +88,15 @@ export interface RowExtras {
   /** The body, if it is in the index. */
   readonly body: boolean
   readonly record: boolean
+}
+
+/** Where the body of a new object is. */
+export function placed(
+  generation: string,
+  body: Buffer | StoredBody,
+): Pick<ObjectRow, 'bodyAt' | 'bodyName' | 'bodyMark'> {
+  if (Buffer.isBuffer(body)) return { bodyAt: 'index', bodyName: generation, bodyMark: null }
+  return { bodyAt: 'file', bodyName: body.name, bodyMark: body.mark }
 }
 
 /** Where a body is, in the columns of a row. */
@@ -173,6 +124,18 @@ export interface FoundRow extends Omit<ObjectRow, 'headers' | 'bodyAt' | 'key'> 
 /** The last write to a key, and the object that the key has. */
 type CurrentWrite = LastWrite & Pick<ObjectRow, 'generation' | 'modified' | 'version'>
 
+/** A body in the index, if it is there. */
+interface InlineRow {
+  readonly body: Uint8Array | null
+  readonly crc: number | null
+}
+
+function inlineOf(generation: string, { body, crc }: InlineRow): Buffer | undefined {
+  if (body === null) return undefined
+  mustHaveSum(generation, body, crc)
+  return asBuffer(body)
+}
+
 type FreedRow = Omit<FreedBody, 'bodyAt'> & { readonly bodyAt: number }
 
 /** The table of objects. Call writing methods inside a transaction. */
@@ -185,15 +148,18 @@ export class Objects {
     this.#sql = statements(connection, {
       find: `SELECT ${ROW}, version FROM objects WHERE bucket = ? AND key = ?`,
       open: `
-        SELECT ${ROW}, version,
-          CASE WHEN ?3 = 1 AND body_at = 1 THEN (SELECT body FROM bodies WHERE bodies.generation = o.generation) END AS body,
-          CASE WHEN ?4 = 1 THEN (SELECT record FROM object_records AS r WHERE r.generation = o.generation) END AS record
-        FROM objects AS o WHERE bucket = ?1 AND key = ?2
+        SELECT ${ROW}, version, ${RECORD}, NULL AS body, NULL AS crc FROM objects AS o WHERE bucket = ?1 AND key = ?2
+      `,
+      openWithBody: `
+        SELECT ${ROW}, version, ${RECORD}, body, crc FROM objects AS o
+          LEFT JOIN (SELECT generation AS body_of, body, crc FROM bodies) AS b
+            ON o.body_at = 1 AND b.body_of = o.generation
+        WHERE bucket = ?1 AND key = ?2
       `,
       put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       remove: remove[connection.engine],
-      body: 'SELECT body FROM bodies WHERE generation = ?',
-      putBody: 'INSERT INTO bodies (generation, body) VALUES (?, ?)',
+      body: 'SELECT body, crc FROM bodies WHERE generation = ?',
+      putBody: 'INSERT INTO bodies (generation, body, crc) VALUES (?, ?, ?)',
       removeBody: 'DELETE FROM bodies WHERE generation = ?',
       move: 'UPDATE objects SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ?',
       last: 'SELECT generation, fence, write_id AS "writeId", modified, version FROM objects WHERE bucket = ? AND key = ?',
@@ -220,16 +186,17 @@ export class Objects {
     return row && foundRow(key, row)
   }
 
+  /** Throws BodyError for a body in the index that has changed. */
   async open(bucket: number, key: Buffer, { body, record }: RowExtras): Promise<OpenedObject | undefined> {
-    const row = await this.#sql.open.get<FoundRow & { body: Uint8Array | null; record: string | null }>(
+    const { open, openWithBody } = this.#sql
+    const row = await (body ? openWithBody : open).get<FoundRow & InlineRow & { record: string | null }>(
       bucket,
       key,
-      body ? 1 : 0,
       record ? 1 : 0,
     )
     if (row === undefined) return undefined
-    const { body: bytes, record: kept } = row
-    return { row: foundRow(key, row), body: bytes === null ? undefined : asBuffer(bytes), record: kept ?? undefined }
+    const { record: kept } = row
+    return { row: foundRow(key, row), body: inlineOf(row.generation, row), record: kept ?? undefined }
   }
 
   /** Adds an object. An object of the same key must have been removed with `remove` before. */
@@ -243,7 +210,7 @@ export class Objects {
     const added = this.#sql.put.run(...own, ...stored)
     await Promise.all([
       added,
-      body === undefined ? undefined : this.#sql.putBody.run(generation, body),
+      body === undefined ? undefined : this.putBody(generation, body),
       record === undefined ? undefined : this.#sql.putRecord.run(generation, record),
     ])
   }
@@ -255,7 +222,7 @@ export class Objects {
 
   /** Adds a body to the index. */
   async putBody(generation: string, body: Buffer): Promise<void> {
-    await this.#sql.putBody.run(generation, body)
+    await this.#sql.putBody.run(generation, body, sumOf(body))
   }
 
   /** The last write to a key that has an object, and what it has written. */
@@ -291,9 +258,10 @@ export class Objects {
     await this.#sql.removeBody.run(generation)
   }
 
+  /** Throws BodyError for one that has changed. */
   async inlineBody(generation: string): Promise<Buffer | undefined> {
-    const row = await this.#sql.body.get<{ body: Uint8Array }>(generation)
-    return row === undefined ? undefined : asBuffer(row.body)
+    const row = await this.#sql.body.get<InlineRow>(generation)
+    return row && inlineOf(generation, row)
   }
 
   /** Objects with `from` <= key < `to`, in byte order of their keys. */

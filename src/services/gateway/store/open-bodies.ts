@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ServicesLog } from '../../log.js'
-import type { Bodies, NewBody, OpenBody, StoredBody, WithRow } from '../../store/bodies.js'
+import type { Bodies, Compared, NewBody, OpenBody, StoredBody, WithRow } from '../../store/bodies.js'
 import { type Database, tableOf } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
 import { withLease } from '../../store/lease.js'
@@ -11,7 +11,10 @@ import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
 import { isPassing, S3Client } from '../../store/s3-client.js'
 import { type AwsVariables, parseS3Url, readS3Credentials, type S3Location } from '../../store/s3-location.js'
 import type { StoreMetrics } from '../../store/store-metrics.js'
+import { VerifiedBodies } from '../../store/verified-bodies.js'
 import { type GatewayLimits, gatewayLimits } from '../limits.js'
+import { type BodySums, keptSums } from './body-sums.js'
+import type { RetainedBodies } from './holds.js'
 import type { Objects } from './objects.js'
 import { INDEX_FILE } from './schema.js'
 
@@ -40,8 +43,9 @@ export async function openBodies(
   metrics?: StoreMetrics,
 ): Promise<Bodies> {
   const files = new FolderBodies(join(folder, 'objects'), log, db.shared ? limits.orphanMs : undefined)
+  const checked = (bodies: Bodies) => new VerifiedBodies(bodies, keptSums(db), log, (error) => metrics?.damaged(error))
   if (options === undefined) {
-    if (!(await db.read.objects.anyInStore())) return files
+    if (!(await db.read.objects.anyInStore())) return checked(files)
     throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')
   }
   const location = parseS3Url(options.url)
@@ -69,7 +73,7 @@ export async function openBodies(
   }
   const { storeRoomBytes: roomBytes, storeMs: maxWaitMs } = limits
   const room = { folder: own, roomBytes, maxWaitMs, orphanMs, shared: db.shared }
-  return new TwoPlaces(files, new S3Bodies(client, claim, room, log))
+  return checked(new TwoPlaces(files, new S3Bodies(client, claim, room, log)))
 }
 
 /**
@@ -146,6 +150,8 @@ interface FolderRow {
 
 interface BodyTables {
   readonly objects: Objects
+  readonly retained: RetainedBodies
+  readonly bodySums: BodySums
   readonly bodyFolder: BodyFolder
 }
 
@@ -227,8 +233,8 @@ class TwoPlaces implements Bodies {
     this.#of(body).leave(body)
   }
 
-  open(body: StoredBody): Promise<OpenBody | undefined> {
-    return this.#of(body).open(body)
+  open(body: StoredBody, compared?: Compared): Promise<OpenBody | undefined> {
+    return this.#of(body).open(body, compared)
   }
 
   discard(body: StoredBody): void {
