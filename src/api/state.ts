@@ -169,6 +169,8 @@ export interface PartRecord {
   readonly crc64?: string
   /** File name of the staged bytes inside the upload's folder. */
   readonly file: string
+  /** CRC-32 of the staged bytes; absent for a part of an earlier version. */
+  readonly crc?: number
   /** Staged bytes, if they are encrypted and therefore more than `size`. */
   readonly staged?: number
   /** Of the encrypted object that it is a copy of, if its upload has begun without encryption: it is not lost. */

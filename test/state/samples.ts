@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import type { HeldLock } from '../../src/api/locks.js'
 import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/api/state.js'
 import { S3Error } from '../../src/common/errors/s3-error.js'
@@ -58,7 +59,7 @@ export async function putPart(state: State, uploadId: string, partNumber: number
   await writer.write(bytes)
   const part = partRecord(partNumber, bytes.length, await writer.finish())
   await state.uploads.putPart(uploadId, part)
-  return part
+  return { ...part, crc: crc32(bytes) }
 }
 
 export function partRecord(partNumber: number, size: number, file: string): PartRecord {

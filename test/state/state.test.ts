@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { CompletedUpload, State } from '../../src/api/state.js'
 import { createLogger } from '../../src/common/log.js'
@@ -197,12 +198,23 @@ async function contract(t: Test, open: (data: string, now?: () => number) => Pro
     await t.rejects(uploads.putPart(uploadId, partRecord(2, 3, file)), { code: 'InternalError' })
     await t.rejects(uploads.putPart(uploadId, partRecord(1, 3, '1-none')), { code: 'InternalError' })
     await t.rejects(uploads.putPart(uploadId, partRecord(1, 3, '../x')), { code: 'InternalError' })
-    const part = partRecord(1, 3, file)
-    await uploads.putPart(uploadId, part)
+    const part = { ...partRecord(1, 3, file), crc: crc32('abc') }
+    await uploads.putPart(uploadId, partRecord(1, 3, file))
     await writer.discard()
     t.same(await uploads.listParts(uploadId, 0, 10), [part], 'discard after putPart leaves it')
 
     const path = join(data, 'staging', uploadId, file)
+    writeFileSync(path, 'abd')
+    const given: Buffer[] = []
+    const read = uploads.readPart(uploadId, part, (chunk) => void given.push(chunk))
+    await t.rejects(read, { code: 'InternalError', message: /part 1 are not those that were uploaded/ }, 'other bytes')
+    t.same(given, [], 'none of which was given')
+    const { crc: _, ...earlier } = part
+    t.equal(
+      (await readPart(state, uploadId, earlier)).toString(),
+      'abd',
+      'a part of an earlier version is not compared',
+    )
     truncateSync(path, 2)
     await t.rejects(readPart(state, uploadId, part), { code: 'InternalError' }, 'shorter than it says')
     unlinkSync(path)

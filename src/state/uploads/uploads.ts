@@ -15,6 +15,7 @@ import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
 import type { StagedBytes } from './staged-part.js'
 import { isUploadId, type Staging } from './staging.js'
+import { PartSums, readSummed } from './summed-part.js'
 import { BegunUploads, partKey, type UploadIds, UploadSweep } from './upload-sweep.js'
 
 interface UploadsOptions extends Logging {
@@ -70,6 +71,7 @@ export class KeyvUploads implements Uploads {
   /** Logs what no caller logs. */
   readonly #own: Logging
   readonly #begun: BegunUploads
+  readonly #sums = new PartSums()
   readonly #sweep: UploadSweep
   #counted: Promise<void> | undefined
 
@@ -129,7 +131,8 @@ export class KeyvUploads implements Uploads {
       await this.#countOnce()
       // An older release may have begun the upload, or its folder may be lost.
       await this.#staging.makeUpload(uploadId)
-      const open = () => this.#staging.openPart(uploadId, partNumber, accessKeyId, length)
+      const open = async () =>
+        this.#sums.summed(uploadId, await this.#staging.openPart(uploadId, partNumber, accessKeyId, length))
       if (!this.#sharedStaging) return open()
       return open().catch(async (error) => {
         if (!(error instanceof S3Error && error.code === 'SlowDown')) throw error
@@ -145,7 +148,8 @@ export class KeyvUploads implements Uploads {
       await this.#staging.check(uploadId, asStaged(part))
       const key = partKey(uploadId, part.partNumber)
       const earlier = await this.#parts.get(key)
-      await this.#parts.set(key, part)
+      await this.#parts.set(key, this.#sums.of(uploadId, part))
+      this.#sums.kept(uploadId, part)
       this.#staging.keep(uploadId, part.file)
       if (earlier && earlier.file !== part.file) await this.#removeReplaced(uploadId, earlier.file, logger)
     })
@@ -181,7 +185,7 @@ export class KeyvUploads implements Uploads {
   }
 
   async readPart(uploadId: string, part: PartRecord, sink: (chunk: Buffer) => void | Promise<void>): Promise<void> {
-    await this.#staging.read(uploadId, asStaged(part), sink)
+    await readSummed(part, (each) => this.#staging.read(uploadId, asStaged(part), each), sink)
   }
 
   async completed(uploadId: string): Promise<CompletedUpload | undefined> {
