@@ -153,11 +153,11 @@ t.test('a store that changes what it is given', async (t) => {
   const scene = new Scene(t, undefined, store)
   await scene.put()
   const largest = Math.max(...SIZES)
-  store.between.fate = ({ method, path, headers }) =>
-    method === 'GET' && /\/[0-9a-f]{32}/.test(path) && headers['if-match'] !== undefined
+  store.between.fate = ({ method, path }) =>
+    method === 'GET' && /\/[0-9a-f]{32}/.test(path)
       ? { change: (body) => (body.length === largest ? Buffer.from(body).fill(0, 5, 9) : body) }
       : 'pass'
-  t.match(await scene.copy('store'), { code: 1, stderr: /The body [0-9a-f.]+ has another CRC-32 than its object/ })
+  t.match(await scene.copy('store'), { code: 1, stderr: /The body [0-9a-f.]+ has other bytes than were stored/ })
   store.between.fate = () => 'pass'
   t.match(await scene.copy('store'), { code: 0 })
   t.ok(await scene.serves(store.bodies))
