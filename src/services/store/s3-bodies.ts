@@ -16,7 +16,7 @@ import {
 } from './bodies.js'
 import type { S3Claim } from './s3-claim.js'
 import { bare, isPassing, type S3Client, S3Refusal, unavailable } from './s3-client.js'
-import { NewS3Body, parseMark, UploadMemory } from './s3-upload.js'
+import { markOf, NewS3Body, parseMark, UploadMemory } from './s3-upload.js'
 
 interface S3BodiesOptions {
   /** What all keys begin with, up to a slash: of this index alone. */
@@ -30,6 +30,9 @@ interface S3BodiesOptions {
   /** True when other processes use the folder, which do not know what this one writes. */
   readonly shared?: boolean
 }
+
+/** Says what may be done with the folder. */
+type BodyClaim = Pick<S3Claim, 'proven' | 'mayWrite' | 'mayRemove'>
 
 /** Part of that age in which a body must get its row, if others may remove it then: clocks differ. */
 const FRESH = 11 / 12
@@ -58,7 +61,7 @@ export class S3Bodies implements Bodies {
   readonly #client: S3Client
   readonly #log: ServicesLog
   readonly #options: S3BodiesOptions
-  readonly #claim: S3Claim
+  readonly #claim: BodyClaim
   readonly #uploadMemory: UploadMemory
   /** Names that have no row yet. */
   readonly #underway = new Set<string>()
@@ -77,7 +80,7 @@ export class S3Bodies implements Bodies {
   #sweeping: Promise<number> | undefined
   #stopping = false
 
-  constructor(client: S3Client, claim: S3Claim, options: S3BodiesOptions, log: ServicesLog) {
+  constructor(client: S3Client, claim: BodyClaim, options: S3BodiesOptions, log: ServicesLog) {
     this.#client = client
     this.#claim = claim
     this.#options = options
@@ -128,6 +131,13 @@ export class S3Bodies implements Bodies {
         this.#closed(name)
       },
     }
+  }
+
+  /** The mark of a body as the store has it now. Throws BodyError. */
+  async markOf(body: StoredBody): Promise<string> {
+    const asked = { method: 'HEAD', key: this.#key(body.name) } as const
+    const { head } = await this.#client.retry((_, signal) => this.#client.ask(asked, signal)).catch(asUnavailable)
+    return markOf(bare(head.headers.etag), parseMark(body).crc)
   }
 
   discard({ name }: StoredBody): void {

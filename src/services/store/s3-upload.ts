@@ -252,7 +252,7 @@ export class NewS3Body implements NewBody {
 }
 
 /** What the row of a body knows it by. */
-function markOf(etag: string, crc: number): string {
+export function markOf(etag: string, crc: number): string {
   return `${etag} ${crc.toString(16).padStart(8, '0')}`
 }
 

@@ -45,8 +45,8 @@ function nameOf(uploadId: string, file: string): string {
 }
 
 /**
- * Reads a part and gives its last chunk only once all of them are as they were written. A part of an earlier version has
- * no sum.
+ * Reads a part and gives its last chunk only once all of them are as they were written. A part of an earlier version
+ * has no sum.
  * @throws S3Error InternalError for other bytes
  */
 export async function readSummed(

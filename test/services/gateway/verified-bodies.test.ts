@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { indexSchema } from '../../../src/services/gateway/index-schema.js'
@@ -7,7 +7,9 @@ import { silentLog } from '../../../src/services/log.js'
 import type { Connection, Value } from '../../../src/services/store/database.js'
 import { openStore } from '../../../src/services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
-import { databaseOf } from '../engine.js'
+import { until } from '../../support/waiting.js'
+import { databaseOf, onPostgres } from '../engine.js'
+import { inHalves } from '../scripted-network.js'
 import { type Client, connectTo, start } from './client.js'
 import { Scene } from './deal-scene.js'
 import { S3Store } from './s3-store.js'
@@ -26,6 +28,12 @@ async function change(file: string, data: string, sql: string, ...values: Value[
   const db = await openStore(schema, { file, database: await databaseOf(data) }, silentLog)
   await db.transaction((connection) => connection.prepare(sql).run(...values))
   await db.close()
+}
+
+/** The file of the body that was written last: others may stay for a while. */
+function newestFile(scene: Scene): string {
+  const paths = scene.files().map((name) => join(scene.folder, 'objects', name))
+  return paths.reduce((one, other) => (statSync(other).mtimeMs > statSync(one).mtimeMs ? other : one))
 }
 
 function flip(file: string, position: number): void {
@@ -65,7 +73,7 @@ t.test('a bit that flips in a file is not served, and the other chunks are', asy
     t.ok(await same(bad - 1, bad + bytes))
     t.ok(await same(size - 5))
     t.same(errors, [])
-    flip(join(scene.folder, 'objects', scene.files()[0] as string), position)
+    flip(newestFile(scene), position)
     t.match(await gateway.get('bucket', 'key', { range: `bytes=${bad}-${bad}` }), CHANGED, 'no byte of the chunk')
     t.equal(await read(gateway, bad + bytes - 1), 500)
     t.equal(await read(gateway, Math.max(0, bad - MiB), bad), late)
@@ -192,4 +200,44 @@ t.test('a write that the store does not have afterwards is not acknowledged', as
   t.match(await client.put('bucket', 'key', randomBytes(100_000)), { status: 503 })
   store.between.fate = () => 'pass'
   t.match(await client.get('bucket', 'key'), { status: 404 })
+})
+
+t.test('a deal that has the object repairs its body', async (t) => {
+  const scene = await Scene.start(t)
+  const { client, network } = scene
+  const file = () => newestFile(scene)
+  const repair = () => client.ask('retrieve/bucket/key', undefined, { 'x-cloud-repair': 'true' })
+  const body = randomBytes(3 * CHUNK)
+  const generation = await client.put('bucket', 'key', body)
+  t.match(await repair(), { status: 'success', message: 'The copy of the object is whole.' })
+  flip(file(), CHUNK)
+  t.match(await repair(), { status: 'fail', message: /No deal holds the current generation/ })
+  flip(file(), CHUNK)
+  t.match(await client.deal('bucket', 'key'), { status: 'success' })
+  const first = file()
+  for (const damage of [() => flip(file(), 2 * CHUNK), () => rmSync(file())]) {
+    damage()
+    t.match(await client.retrieve('bucket', 'key'), { status: 'success' }, 'nothing is read unasked')
+    t.equal(await read(client.gateway, 2 * CHUNK), 500)
+    network.deliver = async function* (bytes) {
+      yield Buffer.from(bytes).fill(0, 5, 9)
+    }
+    t.match(await repair(), { status: 'fail', message: /other bytes/ })
+    network.deliver = inHalves
+    t.match(await repair(), { status: 'success', message: 'The damaged copy of the object has been replaced.' })
+    const { body: bytes, headers } = await client.gateway.get('bucket', 'key')
+    t.ok(bytes.equals(body))
+    t.equal(headers['x-cloud-generation'], generation, 'the object is the same')
+    if (!onPostgres) await until('the damaged file is removed', () => scene.files().length === 1)
+  }
+  t.not(file(), first)
+  t.equal(await client.used(), body.length)
+  await client.put('bucket', 'key', 'some bytes')
+  await client.deal('bucket', 'key')
+  await scene.running.stop()
+  await change(join(scene.folder, 'index.db'), scene.folder, 'UPDATE bodies SET body = ?', Buffer.from('same bytes'))
+  const again = await Scene.start(t, { of: scene })
+  t.match(await again.client.gateway.get('bucket', 'key'), CHANGED)
+  t.match(await again.client.ask('retrieve/bucket/key', undefined, { 'x-cloud-repair': 'true' }), { status: 'success' })
+  t.equal((await again.client.gateway.get('bucket', 'key')).text, 'some bytes', 'a body in the index')
 })

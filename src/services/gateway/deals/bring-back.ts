@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { abortableLimit } from '../../failure-counts.js'
 import { NetworkError } from '../../network/network.js'
-import { nameAgain, type StoredBody } from '../../store/bodies.js'
+import { BodyError, nameAgain, type StoredBody } from '../../store/bodies.js'
+import { haveSameSums } from '../../store/chunk-sums.js'
 import { DatabaseUnavailableError } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
-import type { ObjectRow } from '../store/objects.js'
+import { isMd5, type ObjectRow } from '../store/objects.js'
+import { wholeBody } from '../store/verify-bodies.js'
 import { findVersion } from '../store/version-reads.js'
 import type { HeldCopy } from './manifest.js'
 
@@ -59,6 +61,34 @@ export class BringBack {
     }
   }
 
+  /**
+   * Replaces the local body of an object by that of a deal, if it is lost or damaged: reads all of it first. Resolves
+   * with false when it is whole, or when the object has none. Throws GatewayError RetrievalFailed when no deal
+   * delivers.
+   * @param dealCid as for `run`
+   * @param generation as for `run`
+   */
+  async repair(bucket: BucketRow, key: Buffer, dealCid?: string, generation?: string): Promise<boolean> {
+    const row = await findVersion(this.#context.db.read, bucket.id, key, generation)
+    if (row === undefined || row.bodyAt === 'network' || (await this.#isWhole(row))) return false
+    await (this.#running.get(row.generation) ?? this.#start(bucket, row, dealCid)).ended
+    return true
+  }
+
+  async #isWhole(row: ObjectRow): Promise<boolean> {
+    const { db, bodies } = this.#context
+    const { generation, bodyName: name, bodyMark: mark, size, etag, bodyAt } = row
+    try {
+      if (bodyAt === 'index') return (await db.read.objects.inlineBody(generation)) !== undefined
+      const body = { generation, name, mark, size, etag, inIndex: false, body: null, crc: null }
+      await wholeBody(db.read, bodies, body)
+      return true
+    } catch (error) {
+      if (error instanceof BodyError && (error.kind === 'changed' || error.kind === 'lost')) return false
+      throw error
+    }
+  }
+
   #start(bucket: BucketRow, row: ObjectRow, dealCid: string | undefined): RunningRestore {
     const ended = this.#context.tasks
       .run((signal) => this.#slots(() => this.#bringBack(bucket, row, dealCid, signal), signal))
@@ -73,7 +103,8 @@ export class BringBack {
     const small = row.size <= limits.inlineBytes
     const read = (copy: HeldCopy) => (small ? this.#toMemory(row, copy, signal) : this.#toStore(row, copy, signal))
     const body = await firstThatDoes<Buffer | StoredBody>(this.#context, row.generation, read, dealCid)
-    await copies.bringBack(bucket, row.key, row.generation, body)
+    const damaged = row.bodyAt === 'network' ? undefined : row.bodyName
+    await copies.bringBack(bucket, row.key, row.generation, body, damaged)
   }
 
   async #toMemory(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): Promise<Buffer> {
@@ -88,7 +119,11 @@ export class BringBack {
       for await (const { buffer, byteOffset, length } of this.#read(row, copy, signal)) {
         if (!body.write(Buffer.from(buffer, byteOffset, length))) await body.ready()
       }
-      return await body.finish()
+      const stored = await body.finish()
+      // They say more than the MD5, which an object of parts does not have.
+      const kept = await this.#context.db.read.bodySums.rows(row.generation)
+      if (kept.length > 0 && stored.sums !== undefined && !haveSameSums(kept, stored.sums)) throw differs(copy)
+      return stored
     } catch (error) {
       await body.abandon()
       throw error
@@ -96,11 +131,13 @@ export class BringBack {
   }
 
   /** Throws NetworkError when it is not the body of the object. */
-  #read(row: ObjectRow, { dealCid, minerId, file }: HeldCopy, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const differs = (): NetworkError =>
-      new NetworkError('NotRetrievable', `Provider ${minerId} delivered other bytes than those of the object.`)
-    return verified(this.#context.network.retrieve(dealCid, file, signal), row, differs)
+  #read(row: ObjectRow, copy: HeldCopy, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    return verified(this.#context.network.retrieve(copy.dealCid, copy.file, signal), row, () => differs(copy))
   }
+}
+
+function differs({ minerId }: HeldCopy): NetworkError {
+  return new NetworkError('NotRetrievable', `Provider ${minerId} delivered other bytes than those of the object.`)
 }
 
 /**
@@ -121,11 +158,6 @@ export async function* verified(
     yield chunk
   }
   if (received !== size || (md5 !== undefined && md5.digest('hex') !== etag)) throw differs()
-}
-
-/** False for ETags that are no digest of the body, such as those of multipart uploads. */
-export function isMd5(etag: string): boolean {
-  return /^[0-9a-f]{32}$/.test(etag)
 }
 
 /** The parts of the context that reading from deals needs. */

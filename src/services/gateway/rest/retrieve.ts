@@ -28,7 +28,8 @@ interface History {
 /**
  * GET retrieve/<bucket>/<object>: restores the object when it has no local copy, then returns the deals that include
  * it. With the header `history-only` it restores nothing; with `deal-cid` it restores the object from no other deal;
- * with `of-generation`, the version of that generation.
+ * with `of-generation`, the version of that generation; with `repair`, it replaces a local copy that is lost or
+ * damaged.
  */
 export const retrieveObject = dealEndpoint({
   nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
@@ -44,16 +45,22 @@ export const retrieveObject = dealEndpoint({
     const generation = readGeneration(exchange)
     const row = await mustFindVersion(context.db.read, bucket.id, place.key, generation)
     const cold = row.bodyAt === 'network' && !isForHistory(exchange)
-    const failure = cold
-      ? await failureOf(context.bringBack.run(bucket, place.key, dealAsked(exchange), generation))
-      : undefined
+    const repairs = row.bodyAt !== 'network' && isForRepair(exchange)
+    const asked = [bucket, place.key, dealAsked(exchange), generation] as const
+    const { failure, message } = cold
+      ? await outcomeOf(context.bringBack.run(...asked).then(() => 'The object has been brought back.'))
+      : repairs
+        ? await outcomeOf(context.bringBack.repair(...asked).then((replaced) => (replaced ? REPAIRED : WHOLE)))
+        : {}
     const subject = ['file_name', place.key.toString()] as const
-    const message = cold ? (failure ?? 'The object has been brought back.') : undefined
     const history: History = { bucket: bucket.id, key: place.key, subject, what: 'object' }
-    await sendHistory(exchange, history, failure === undefined ? 'success' : 'fail', message)
+    await sendHistory(exchange, history, failure === undefined ? 'success' : 'fail', failure ?? message)
     return undefined
   },
 })
+
+const REPAIRED = 'The damaged copy of the object has been replaced.'
+const WHOLE = 'The copy of the object is whole.'
 
 /** GET bucket/retrieve/<bucket>: returns the deals that were made of the whole bucket. */
 export const retrieveBucket = dealEndpoint({
@@ -73,17 +80,25 @@ function dealAsked({ context, request }: GatewayExchange): string | undefined {
   return request.headers[`${context.names.header}deal-cid`]?.toString()
 }
 
+function isForRepair({ context, request }: GatewayExchange): boolean {
+  return request.headers[`${context.names.header}repair`] === 'true'
+}
+
 function isForHistory({ context, request }: GatewayExchange): boolean {
   return context.quirks.has('history-only') || request.headers[`${context.names.header}history-only`] === 'true'
 }
 
-/** Why no deal delivered; undefined when one did. */
-async function failureOf(broughtBack: Promise<void>): Promise<string | undefined> {
+interface Outcome {
+  /** Why no deal delivered; absent when one did. */
+  readonly failure?: string
+  readonly message?: string
+}
+
+async function outcomeOf(broughtBack: Promise<string>): Promise<Outcome> {
   try {
-    await broughtBack
-    return undefined
+    return { message: await broughtBack }
   } catch (error) {
-    if (error instanceof GatewayError && error.kind === 'RetrievalFailed') return error.message
+    if (error instanceof GatewayError && error.kind === 'RetrievalFailed') return { failure: error.message }
     throw error
   }
 }

@@ -212,7 +212,8 @@ async function* chunksOf(body: StoredBody, bodies: Bodies): AsyncGenerator<Buffe
   }
 }
 
-async function requireSize({ name, size }: StoredBody, { fd }: OpenBody): Promise<void> {
+/** Throws BodyError for a file of another length. */
+export async function requireSize({ name, size }: Pick<StoredBody, 'name' | 'size'>, { fd }: OpenBody): Promise<void> {
   if (fd === undefined) return
   const { size: found } = await promisify(fstat)(fd)
   if (found !== size) throw new BodyError('changed', `The file ${name} has ${found} bytes, and its object ${size}.`)

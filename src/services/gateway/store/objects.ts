@@ -48,6 +48,11 @@ export function storedBodyOf({ bodyName: name, size, bodyMark: mark }: Stored): 
   return { name, size, mark }
 }
 
+/** False for ETags that are no digest of the body, such as those of multipart uploads. */
+export function isMd5(etag: string): boolean {
+  return /^[0-9a-f]{32}$/.test(etag)
+}
+
 /** Returns a unique name: 16 digits of time and 16 random digits. */
 export function newGeneration(clock: Clock): string {
   return clock.now().toString(16).padStart(16, '0') + randomBytes(8).toString('hex')

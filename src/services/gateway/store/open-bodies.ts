@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ServicesLog } from '../../log.js'
+import { type ServicesLog, silentLog } from '../../log.js'
 import type { Bodies, Compared, NewBody, OpenBody, StoredBody, WithRow } from '../../store/bodies.js'
 import { type Database, tableOf } from '../../store/database.js'
 import { FolderBodies } from '../../store/folder-bodies.js'
@@ -11,12 +11,13 @@ import { type ClaimRecord, S3Claim } from '../../store/s3-claim.js'
 import { isPassing, S3Client } from '../../store/s3-client.js'
 import { type AwsVariables, parseS3Url, readS3Credentials, type S3Location } from '../../store/s3-location.js'
 import type { StoreMetrics } from '../../store/store-metrics.js'
-import { VerifiedBodies } from '../../store/verified-bodies.js'
+import { type KeptSums, VerifiedBodies } from '../../store/verified-bodies.js'
 import { type GatewayLimits, gatewayLimits } from '../limits.js'
 import { type BodySums, keptSums } from './body-sums.js'
 import type { RetainedBodies } from './holds.js'
 import type { Objects } from './objects.js'
 import { INDEX_FILE } from './schema.js'
+import type { BodyReader } from './verify-bodies.js'
 
 export interface BodiesOptions {
   /** `s3://bucket/prefix?endpoint=https://…&region=…` */
@@ -46,7 +47,7 @@ export async function openBodies(
   const checked = (bodies: Bodies) => new VerifiedBodies(bodies, keptSums(db), log, (error) => metrics?.damaged(error))
   if (options === undefined) {
     if (!(await db.read.objects.anyInStore())) return checked(files)
-    throw new RangeError('The bodies of objects are in an S3 store: start with the --bodies that names it.')
+    throw new RangeError(NOT_IN_FOLDER)
   }
   const location = parseS3Url(options.url)
   const times = { maxWaitMs: limits.storeMs, idleMs: limits.storeIdleMs }
@@ -75,6 +76,43 @@ export async function openBodies(
   const room = { folder: own, roomBytes, maxWaitMs, orphanMs, shared: db.shared }
   return checked(new TwoPlaces(files, new S3Bodies(client, claim, room, log)))
 }
+
+const NOT_IN_FOLDER = 'The bodies of objects are in an S3 store: start with the --bodies that names it.'
+
+/** The bodies of an index, to be read while other processes use them. */
+export async function readBodies(
+  folder: string,
+  read: BodyTables,
+  options: BodiesOptions | undefined,
+): Promise<BodyReader> {
+  const files = new FolderBodies(join(folder, 'objects'), silentLog)
+  const kept: KeptSums = { row: (generation, n) => read.bodySums.row(generation, n), adopt: async () => {} }
+  const checked = (bodies: Bodies) => new VerifiedBodies(bodies, kept, silentLog)
+  const own = await read.bodyFolder.find()
+  if (options === undefined || own === undefined) {
+    if (await read.objects.anyInStore()) throw new RangeError(NOT_IN_FOLDER)
+    return { bodies: checked(files), markOf: async () => undefined, close: () => files.close() }
+  }
+  const { storeMs: maxWaitMs, storeIdleMs: idleMs, storeRoomBytes: roomBytes, orphanMs } = gatewayLimits
+  const location = parseS3Url(options.url)
+  const credentials = () => readS3Credentials(options.credentialsFile, options.variables ?? {})
+  const client = new S3Client(location, credentials, { maxWaitMs, idleMs })
+  const claim = {
+    proven: async () => {},
+    mayWrite: () => Promise.reject(new Error(READ)),
+    mayRemove: async () => false,
+  }
+  const room = { folder: `${folderOf(location)}${own.name}/`, roomBytes, maxWaitMs, orphanMs }
+  const store = new S3Bodies(client, claim, room, silentLog)
+  const both = new TwoPlaces(files, store)
+  return {
+    bodies: checked(both),
+    markOf: async (body) => (body.mark === null ? undefined : store.markOf(body)),
+    close: () => both.close(),
+  }
+}
+
+const READ = 'These bodies were opened to read them.'
 
 /**
  * Writes a body beside those of all indexes, reads a range of it and removes it. Resolves with what was done. Throws

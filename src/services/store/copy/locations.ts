@@ -70,7 +70,7 @@ export function openFolder(data: string, { create }: { readonly create: boolean 
     async read(service) {
       const { connection, close } = readSqlite(fileOf(service))
       try {
-        await requireVersion(connection, 'SELECT user_version AS version FROM pragma_user_version', service)
+        await requireVersion(connection, VERSION.sqlite, service)
         return { connection, close: async () => close() }
       } catch (error) {
         close()
@@ -110,7 +110,7 @@ export async function openServer(
     async read(service) {
       const db = readPostgres(url, filling(service), log)
       try {
-        await requireVersion(db.read, 'SELECT version FROM schema_version', service)
+        await requireVersion(db.read, VERSION.postgres, service)
         return { connection: db.read, close: () => db.close() }
       } catch (error) {
         await db.close()
@@ -204,6 +204,43 @@ async function openHeld<T>(
 
 function filling({ schema }: CopiedService): Schema<Connection> {
   return { ...schema, tables: (connection) => connection, filling: true, exclusive: false }
+}
+
+/**
+ * Opens the tables of a service to read them, while its processes may run. Throws RangeError when another version has
+ * written them.
+ * @param database URL of the PostgreSQL database that has the tables, if the file has not
+ */
+export async function readIndex<T>(
+  schema: Schema<T>,
+  file: string,
+  database: string | undefined,
+  log: ServicesLog,
+): Promise<{ readonly read: T; close(): Promise<void> }> {
+  if (database === undefined) {
+    const { connection, close } = readSqlite(file)
+    try {
+      await requireVersion(connection, VERSION.sqlite, { schema, file })
+      return { read: schema.tables(connection), close: async () => close() }
+    } catch (error) {
+      close()
+      throw error
+    }
+  }
+  const { readPostgres } = await import('../postgres.js')
+  const versions = readPostgres(database, { ...schema, tables: (connection) => connection }, log)
+  try {
+    await requireVersion(versions.read, VERSION.postgres, { schema, file })
+  } finally {
+    await versions.close()
+  }
+  const db = readPostgres(database, schema, log)
+  return { read: db.read, close: () => db.close() }
+}
+
+const VERSION = {
+  sqlite: 'SELECT user_version AS version FROM pragma_user_version',
+  postgres: 'SELECT version FROM schema_version',
 }
 
 async function requireVersion(connection: Connection, sql: string, { schema }: CopiedService): Promise<void> {
