@@ -58,7 +58,11 @@ export class VerifiedBodies implements Bodies {
     if (open === undefined) return undefined
     const read = (n: number) => this.#kept.row(generation, n)
     if (first !== undefined) return this.#verified(open, new SumReader(body, read, first))
-    return { ...open, stream: (first, last) => this.#unverified(body, open, first, last), close: () => open.close() }
+    return {
+      ...fdOf(open),
+      stream: (first, last) => this.#unverified(body, open, first, last),
+      close: () => open.close(),
+    }
   }
 
   discard(body: StoredBody): void {
@@ -75,7 +79,7 @@ export class VerifiedBodies implements Bodies {
 
   #verified(open: OpenBody, sums: SumReader): OpenBody {
     return {
-      ...(open.fd !== undefined && { fd: open.fd }),
+      ...fdOf(open),
       check: {
         chunkBytes: sums.chunkBytes,
         verify: (position, bytes) => this.#counting(() => sums.verify(position, bytes)),
@@ -159,6 +163,11 @@ export class VerifiedBodies implements Bodies {
     if (error instanceof BodyError) this.#found(error)
     return error
   }
+}
+
+/** Classes have it as an accessor, which a spread of them leaves out. */
+function fdOf({ fd }: OpenBody): Pick<OpenBody, 'fd'> {
+  return fd === undefined ? {} : { fd }
 }
 
 /** Closes what the chunks come from after the last of them. */
