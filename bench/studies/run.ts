@@ -3,7 +3,8 @@
  * ratios: absolute figures depend on the machine.
  *
  *   npm run bench:studies [-- --rounds 5] [--size-mib 1024] [--rss-mib 5120]
- *     [--only large|small|authorizer|encryption|rss|deals|transport|workers|leases|curves|memory|engines|versions]
+ *     [--only large|small|authorizer|encryption|verification|rss|deals|transport|workers|leases|curves|memory|engines
+ *       |versions]
  *     [--deals-mib 5120] [--quirks legacy] [--axes connections|bytes|keys|deals]
  *     [--node-options '--cpu-prof']
  */
@@ -23,6 +24,7 @@ import { rss } from './rss.js'
 import { small } from './small.js'
 import { startTarget } from './target.js'
 import { transport } from './transport.js'
+import { verification } from './verification.js'
 import { versions } from './versions.js'
 import { workers } from './workers.js'
 
@@ -46,13 +48,15 @@ const { values } = parseArgs({
 const MiB = 1024 * 1024
 const parts = values.only.split(',')
 if (parts.includes('transport')) await transport(Number(values.rounds), Number(values['size-mib']) * MiB)
-if (['large', 'small', 'authorizer', 'encryption'].some((part) => parts.includes(part))) {
+if (['large', 'small', 'authorizer', 'encryption', 'verification'].some((part) => parts.includes(part))) {
   const target = await startTarget(values.quirks, values['node-options'].split(' ').filter(Boolean))
   try {
     if (parts.includes('large')) await large(target, Number(values.rounds), Number(values['size-mib']) * MiB)
     if (parts.includes('small')) await small(target, Number(values.rounds))
     if (parts.includes('authorizer')) await authorizer(target, Number(values.rounds))
     if (parts.includes('encryption')) await encryption(target, Number(values.rounds), Number(values['size-mib']) * MiB)
+    if (parts.includes('verification'))
+      await verification(target, Number(values.rounds), Number(values['size-mib']) * MiB)
   } finally {
     await target.stop()
   }

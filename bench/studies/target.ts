@@ -16,6 +16,8 @@ export interface Endpoint {
 
 /** A started dealgate with its embedded gateway, as users run it, and a bucket `bench` in it. */
 export interface Target {
+  /** Its data folder. */
+  readonly data: string
   readonly proxy: Endpoint
   readonly gateway: Endpoint
   /** The S3 endpoint with its key pair, for requests that are not measured. */
@@ -96,6 +98,7 @@ export async function startTarget(quirks: string, nodeOptions: readonly string[]
   if (!made.ok) throw new Error(`the bucket could not be made: ${await made.text()}`)
 
   return {
+    data,
     proxy,
     gateway,
     owner: started,

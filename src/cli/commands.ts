@@ -3,6 +3,7 @@ import { type OptionName, optionNames } from './config/config.js'
 import { type CommandDeclaration, type Flag, named } from './declaration.js'
 import { encryptionCommands } from './encryption/commands.js'
 import { printEnvironment } from './running.js'
+import { stateCommands } from './state-declarations.js'
 
 const SERVICES = named(
   /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|database|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
@@ -14,7 +15,6 @@ const LOGIN = named(/^(data|(platform|gateway)(Url|Host|Port)|host|port|region|b
   (name) => name !== 'gatewayUrl',
 )
 const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
-const STATE: readonly OptionName[] = ['data', 'state', 'stateTimeoutMs', 'auditLog', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'auditLog', 'print', 'logLevel']
 const ACCOUNTS: readonly OptionName[] = [...KEYS, 'database']
 const BACKUP = named(
@@ -137,6 +137,7 @@ export const commands: readonly CommandDeclaration[] = [
     options: optionNames,
     flags: [
       ['--endpoint-url <url>', 'check a server elsewhere alone: whether it is ready, its clock, the key pair'],
+      ['--verify', 'read all bodies of the embedded gateway, and list those that are lost or damaged'],
       ['--report', 'print also versions and options, without secrets, to paste in a report of a problem'],
     ],
     run: async () => (await import('./doctor/doctor.js')).doctor,
@@ -305,29 +306,7 @@ export const commands: readonly CommandDeclaration[] = [
     run: async () => (await plugins()).checkPluginAt,
   },
   ...encryptionCommands,
-  {
-    name: 'state accept',
-    help: 'accept a state store that is empty or has been replaced: its former records are lost',
-    options: STATE,
-    changes: () => true,
-    run: async () => (await import('./state-commands.js')).acceptState,
-  },
-  {
-    name: 'state copy',
-    help: 'copy the tables of the embedded services, which are stopped, from a data folder to PostgreSQL or back; or move the bodies of objects from a data folder to an S3 store or back',
-    options: ['database', 'bodiesCredentialsFile', 'auditLog', 'print', 'logLevel'],
-    flags: [
-      [
-        '--from <place>',
-        'a data folder, postgres://user@host/database, or s3://bucket/prefix?endpoint=https://host; - for the next line of standard input',
-      ],
-      ['--to <place>', 'likewise; for tables empty, or filled by a copy that was interrupted and goes on'],
-    ],
-    after:
-      'Tables: the password of the database comes from PGPASSFILE or PGPASSWORD, unless the URL contains it. The source stays as it is, and all rows are compared at the end. Bodies: one place is the data folder, whose tables may be in --database; each body is read again at its new place, and its row then names it there. The services remove files that no row names later.',
-    changes: () => true,
-    run: async () => (await import('./state-commands.js')).copyState,
-  },
+  ...stateCommands,
   {
     name: 'wallet create',
     help: 'make a wallet in a new keystore file, which the password seals',

@@ -24,16 +24,23 @@ interface RestoreAnswer {
   readonly message: string
 }
 
+interface BackCall extends CopyCall {
+  readonly dealCid?: string | undefined
+  /** Replaces a local copy that is lost or damaged, too. */
+  readonly repair?: true
+}
+
 /** Asks the gateway to restore its local copy. Throws what Gateway.call throws, except for a timeout. */
 export async function askBack(
   { gateway }: CopyDeps,
-  { bucket, key, revision, signal, dealCid }: CopyCall & { readonly dealCid?: string | undefined },
+  { bucket, key, revision, signal, dealCid, repair }: BackCall,
 ): Promise<RestoreAnswer> {
   let answer: GatewayAnswer
   const asked = performance.now()
   const headers = {
     ...(await ofVersion({ gateway }, revision)),
     ...(dealCid !== undefined && { 'deal-cid': dealCid }),
+    ...(repair && { repair: 'true' }),
   }
   try {
     answer = await gateway.call({

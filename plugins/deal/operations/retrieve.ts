@@ -1,10 +1,11 @@
-import { defineCall, S3Error } from 'dealgate'
+import { type Context, defineCall, S3Error } from 'dealgate'
 import { z } from 'zod'
+import { askBack } from '../archive/copy-calls.js'
 import { dealDocument, documentOf } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import { RETRIEVE_BUCKET, type RetrieveBucketInput } from '../jobs/inputs.js'
 import { retrieveBucketResult } from '../jobs/retrieve-bucket.js'
-import { ofVersion, refOf, requireBucket, SOURCE } from '../subject.js'
+import { ofVersion, refOf, requireBucket, SOURCE, type VersionRef } from '../subject.js'
 import { days, tier } from '../terms/terms.js'
 
 const retrieveBucketRequest = z.strictObject({
@@ -41,6 +42,12 @@ const retrieveRequest = z.strictObject({
   Tier: tier,
   DealCid: z.string().optional().describe('The deal to retrieve from; default any that delivers.'),
   Description: z.string().max(1024).optional(),
+  Repair: z
+    .boolean()
+    .optional()
+    .describe(
+      'Reads the copy of the embedded gateway first, and replaces it by that of a deal if it is lost or damaged. Without effect on an object whose bytes are whole.',
+    ),
 })
 
 const retrieveResult = z.object({
@@ -77,9 +84,10 @@ export function retrieveObject(deps: DealDeps) {
     status: ({ State }) => (State === 'Restoring' ? 202 : 200),
     jobId: ({ JobId }) => JobId,
     async answer({ request, query, body }, context) {
-      const { bucket, key } = request
+      const { bucket, key, signal } = request
       const ref = refOf(query)
       const description = [body.DealCid && `deal=${body.DealCid}`, body.Description].filter(Boolean).join(' ')
+      if (body.Repair) return repaired(deps, context, { bucket, key, ref, dealCid: body.DealCid, signal })
       const order = { days: body.Days ?? 0, tier: body.Tier ?? 'Standard', description } as const
       const { headers } = await context.archive.restore(bucket, key, order, request, ref)
       const jobId = headers?.['x-dealgate-job-id']
@@ -94,4 +102,26 @@ export function retrieveObject(deps: DealDeps) {
       }
     },
   })
+}
+
+interface Repair {
+  readonly bucket: string
+  readonly key: string
+  readonly ref: VersionRef
+  readonly dealCid: string | undefined
+  readonly signal: AbortSignal
+}
+
+/** Throws S3Error InvalidObjectState when no deal delivers the object, and SlowDown while the gateway goes on. */
+async function repaired(deps: DealDeps, context: Context, { ref, dealCid, signal, ...place }: Repair) {
+  const object = await context.store.head(place.bucket, place.key, ref)
+  const { revision } = object
+  const { outcome, message } = await askBack(context, { ...place, revision, dealCid, signal, repair: true })
+  if (outcome === 'late') throw new S3Error('SlowDown', { message: 'The object is being repaired: ask again later.' })
+  if (outcome === 'refused') throw new S3Error('InvalidObjectState', { message, fields: { Key: place.key } })
+  const deals = await deps.deals.ofVersion(object)
+  return {
+    State: 'Present' as const,
+    Deal: deals.map(({ deal, live }) => documentOf(deal, live, deps.options.epochSeconds)),
+  }
 }

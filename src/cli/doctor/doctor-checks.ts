@@ -22,6 +22,7 @@ import {
   withKnownStores,
 } from '../serve/gateway.js'
 import { gatewayTlsOf, tlsFilesOf } from '../serve/server-options.js'
+import { checkVerified } from '../verify-command.js'
 import { checkEncryptionKeys } from './encryption-keys.js'
 import { ask, isRunning, likelyMistake, mixedBrand } from './gateway-mistakes.js'
 import { checkRequests, checkServer, type Finding } from './running-server.js'
@@ -30,6 +31,8 @@ interface Check {
   readonly name: string
   /** True: needs only the server at `--endpoint-url`, and nothing of this machine. */
   readonly elsewhere?: true
+  /** True: reads all objects, and is made with `--verify` alone. */
+  readonly verifies?: true
   /** Returns the finding, or undefined if nothing is to be checked. Throws a Failure with problem and remedy. */
   run(config: Config, endpointUrl: string | undefined): Promise<string | Finding | undefined>
 }
@@ -59,6 +62,7 @@ export const checks: readonly Check[] = [
   { name: 'requests', elsewhere: true, run: checkRequests },
   { name: 'databases', run: checkDatabases },
   { name: 'bodies', run: checkBodies },
+  { name: 'bytes of objects', verifies: true, run: checkVerified },
   { name: 'gateway', run: checkGateway },
   { name: 'encryption keys', run: checkEncryptionKeys },
   { name: 'clock', run: checkClock },

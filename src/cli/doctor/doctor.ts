@@ -17,13 +17,17 @@ import { checks } from './doctor-checks.js'
 interface DoctorFlags {
   readonly endpointUrl?: string
   readonly report?: boolean
+  readonly verify?: boolean
 }
 
 /**
  * `dealgate doctor`: runs every check and prints problems with their remedies. Failures set the exit code, warnings do
  * not. The caller has validated the options. A report has versions and options, too, and no secrets.
  */
-export async function doctor(config: Config, { endpointUrl, report = false }: DoctorFlags): Promise<void> {
+export async function doctor(
+  config: Config,
+  { endpointUrl, report = false, verify = false }: DoctorFlags,
+): Promise<void> {
   if (endpointUrl !== undefined && !isUrl(endpointUrl))
     throw new ConfigError(['--endpoint-url must be an http:// or https:// address'])
   const print = (line: string) => void process.stdout.write(`${report ? withoutSecrets(line, config) : line}\n`)
@@ -34,8 +38,8 @@ export async function doctor(config: Config, { endpointUrl, report = false }: Do
   }
   print('ok     options')
   const progress = new ProgressLine()
-  for (const { name, elsewhere, run } of checks) {
-    if (endpointUrl !== undefined && !elsewhere) continue
+  for (const { name, elsewhere, verifies, run } of checks) {
+    if ((endpointUrl !== undefined && !elsewhere) || (verifies && !verify)) continue
     progress.show(() => `checking: ${name}`)
     try {
       const finding = await run(config, endpointUrl).finally(() => progress.clear())

@@ -17,7 +17,14 @@ import { type BodySums, keptSums } from './body-sums.js'
 import type { RetainedBodies } from './holds.js'
 import type { Objects } from './objects.js'
 import { INDEX_FILE } from './schema.js'
-import type { BodyReader } from './verify-bodies.js'
+
+/** The bodies of an index, to be read beside the processes that use it. Nothing is written or removed. */
+export interface BodyReader {
+  readonly bodies: Bodies
+  /** The mark that the store has for a body now; undefined for a file. Throws what the store does. */
+  markOf(body: StoredBody): Promise<string | undefined>
+  close(): Promise<void>
+}
 
 export interface BodiesOptions {
   /** `s3://bucket/prefix?endpoint=https://…&region=…` */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import pLimit from 'p-limit'
-import { type Bodies, BodyError, type StoredBody } from '../../store/bodies.js'
+import { type Bodies, BodyError } from '../../store/bodies.js'
 import { haveSameSums, type SumRows, SumWriter, sumOf } from '../../store/chunk-sums.js'
 import type { Database } from '../../store/database.js'
 import type { GatewayTables } from '../index-schema.js'
@@ -8,16 +8,9 @@ import type { NamedBodies, NamedBody } from './body-rows.js'
 import { keptSums, mustHaveSum } from './body-sums.js'
 import { requireSize } from './move-bodies.js'
 import { isMd5 } from './objects.js'
+import type { BodyReader } from './open-bodies.js'
 
 const AT_A_TIME = 4
-
-/** The bodies of an index, to be read beside the processes that use it. Nothing is written or removed. */
-export interface BodyReader {
-  readonly bodies: Bodies
-  /** The mark that the store has for a body now; undefined for a file. Throws what the store does. */
-  markOf(body: StoredBody): Promise<string | undefined>
-  close(): Promise<void>
-}
 
 export interface VerifyProgress {
   readonly bodies: number
