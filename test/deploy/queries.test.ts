@@ -11,6 +11,7 @@ import task from '../../plugins/task/index.js'
 import { Metrics } from '../../src/common/metrics.js'
 import { render } from '../../src/common/render-metrics.js'
 import { processMetrics } from '../../src/server/metrics/process-metrics.js'
+import { StoreMetrics } from '../../src/services/store/store-metrics.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
@@ -77,6 +78,8 @@ function scraped(text: string): Map<string, Set<string>> {
 
 const metrics = new Metrics()
 t.teardown(processMetrics(metrics))
+// As a server has them whose services are embedded.
+new StoreMetrics(metrics)
 const { endpoint } = await startInProcess(t, 'full', { metrics, plugins: [deal(), pay({}), task({})] })
 const owner = { endpoint, region: 'us-east-1', accessKey: 'test-key', secretKey: 'test-secret' }
 
@@ -210,6 +213,10 @@ const BAD: Readonly<Record<string, readonly [before: string, after: string]>> = 
   DealgateLockNotRenewed: ['', 'dealgate_deal_lock_renewals{state="Failed"} 1'],
   DealgateSpendNearCap: ['', 'dealgate_deal_spent_today_fil 9\ndealgate_deal_spend_cap_fil 10'],
   DealgateDiskFull: ['', 'dealgate_disk_free_bytes 1e9'],
+  DealgateBodyDamaged: [
+    'dealgate_damaged_bodies_total{damage="lost"} 0',
+    'dealgate_damaged_bodies_total{damage="lost"} 1',
+  ],
   DealgateEventLoopBlocked: ['', 'nodejs_eventloop_lag_seconds{percentile="99"} 0.6'],
 }
 
