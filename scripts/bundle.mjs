@@ -3,6 +3,7 @@
 // nothing if the bundle is newer than its sources.
 import {
   chmodSync,
+  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -28,11 +29,18 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const app = join(root, 'dist/app')
 const vendor = join(root, 'console/vendor')
 const made = '.bundled'
-const SOURCES = ['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs']
+/** The program, and what it looks at before the bundle is loaded: copied as they are, for any Node.js reads them. */
+const COPIED = { 'cli.js': 'scripts/cli.mjs', 'needed-node.mjs': 'scripts/needed-node.mjs' }
+const SOURCES = [
+  ...['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'],
+  ...Object.values(COPIED),
+  'scripts/man.mjs',
+]
 
 /** Files of `dist/app` and their sources. The folder is flat, because threads are found beside what starts them. */
 const ENTRIES = {
-  cli: 'src/cli.ts',
+  main: 'src/cli.ts',
+  man: 'src/cli/man.ts',
   worker: 'src/services/worker.ts',
   'commit-worker': 'src/services/network/pack/commit-worker.ts',
   'pack-worker': 'src/services/network/pack/pack-worker.ts',
@@ -48,7 +56,8 @@ const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|viem$|clo
 
 if (
   newest(SOURCES.map((path) => join(root, path))) > changed(join(app, made)) ||
-  changed(join(vendor, 'vendor.js')) === 0
+  changed(join(vendor, 'vendor.js')) === 0 ||
+  changed(join(root, 'man/dealgate.1')) === 0
 ) {
   process.stderr.write('Building dealgate from its sources, which takes a few seconds.\n')
   // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
@@ -83,6 +92,7 @@ async function bundle(draft) {
   })
   await build.close()
   for (const { fileName, code } of output) writeFileSync(join(draft, fileName), oneByteText(code))
+  for (const [file, source] of Object.entries(COPIED)) copyFileSync(join(root, source), join(draft, file))
   // `npm install --global .` links to it, and sets its mode only then.
   chmodSync(join(draft, 'cli.js'), 0o755)
   writeFileSync(join(draft, 'LICENSES.txt'), licences(output))
@@ -92,6 +102,7 @@ async function bundle(draft) {
   await bundleVendor(rolldown, draft)
   rmSync(app, { recursive: true, force: true })
   renameSync(draft, app)
+  await import('./man.mjs')
 }
 
 /**

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { CommanderError } from 'commander'
 import { describeError, EXIT_BAD_OPTIONS, exitCodeOf } from './cli/command.js'
 import { createProgram } from './cli/program.js'
