@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { packageFolder, version } from '../common/files/package-folder.js'
 import type { Logger } from '../common/log.js'
+import { isForS3, misdirected } from '../common/misdirected.js'
 import { nameOf, originAt } from './console-address.js'
 import { type Serving, serve } from './serve.js'
 import type { TlsSource } from './tls.js'
@@ -80,6 +81,7 @@ async function answer(
   target: ConsoleTarget | undefined,
 ): Promise<void> {
   const [path = ''] = (incoming.url ?? '').split('?')
+  if (isForS3(incoming.headers, incoming.url ?? '')) return answerS3(outgoing, target, incoming.headers.host ?? '')
   if (incoming.method !== 'GET' && incoming.method !== 'HEAD') return refuse(outgoing, 405, { allow: 'GET, HEAD' })
   if (target === undefined) return refuse(outgoing, 503, { 'retry-after': '1' })
   const headers = securityHeaders(target, incoming.headers.host ?? '')
@@ -114,6 +116,14 @@ type Headers = Record<string, string | undefined>
 function sendText(outgoing: ServerResponse, body: Buffer | string, headers: Headers, method: string): void {
   outgoing.writeHead(200, { ...headers, 'content-length': Buffer.byteLength(body) })
   outgoing.end(method === 'HEAD' ? undefined : body)
+}
+
+function answerS3(outgoing: ServerResponse, target: ConsoleTarget | undefined, host: string): void {
+  const named = target && endpointFor(target, host)
+  // Where no policy can name it, as `http://*:9000`.
+  const endpoint = named?.includes('*') ? target?.at : named
+  const { status, type, body } = misdirected('the console of dealgate, a page for browsers', endpoint)
+  outgoing.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
 }
 
 function refuse(outgoing: ServerResponse, status: number, headers: Headers): void {

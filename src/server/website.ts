@@ -6,6 +6,7 @@ import type { Reply, RequestHead, S3Request } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { unicodeHeader } from '../common/header-text.js'
+import { isForS3, misdirected } from '../common/misdirected.js'
 import { Query } from '../common/query.js'
 import { escapeXml } from '../common/xml.js'
 import { clientAt } from '../http/addressing.js'
@@ -33,6 +34,8 @@ interface WebsiteDeps extends HandleDeps {
   /** Names below which each bucket is a host. */
   readonly domains: readonly string[]
 }
+
+const WRONG_PORT = misdirected('the port of the websites of buckets')
 
 /** Headers of a visitor that the object, or a policy, may depend on. */
 const PASSED = /^(?:range|if-.*|referer|user-agent|origin)$/
@@ -93,11 +96,14 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     const { address: remote, secure } = clientAt(incoming, deps.addressing)
     const host = incoming.headers.host ?? ''
     const bucket = bucketOfHost(host, deps.domains)
+    // The query of a page is ignored, also where it looks like a signature.
+    const forS3 = isForS3(incoming.headers, '')
     let seen: Seen | undefined
     let failure: S3Error | undefined
     let reply: Reply
     let admission: ReturnType<typeof admitClient>
     try {
+      if (forS3) throw new S3Error('InvalidRequest', { message: WRONG_PORT.message })
       const { method } = incoming
       if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS')
         throw new S3Error('MethodNotAllowed', { headers: { allow: Object.keys(OPERATIONS).join(', ') } })
@@ -114,7 +120,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
           : await answer({ ...request, website }, remote))
     } catch (thrown) {
       failure = toS3Error(thrown)
-      reply = page(failure, id)
+      reply = forS3 ? wrongPort() : page(failure, id)
     }
     const answered = performance.now()
     if (seen) reply = await deps.withCors(seen.head, reply)
@@ -253,6 +259,11 @@ function redirect({ status, location }: Redirect): Reply {
 
 function discard({ body }: Reply): void {
   if (typeof body === 'object' && 'download' in body) body.download.discard()
+}
+
+function wrongPort(): Reply {
+  const { status, type, body } = WRONG_PORT
+  return { status, headers: { 'content-type': type }, body }
 }
 
 /** An error as a page, as S3 has it. */

@@ -46,10 +46,26 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
   }
 })
 
-t.test('an S3 client at the port of the gateway is told where to go', async (t) => {
-  const { accessKey, secretKey, region } = running
-  const told = await send({ endpoint: running.gateway, accessKey, secretKey, region }, { method: 'GET', target: '/' })
-  t.match(told.message, /no S3 requests.* S3 endpoint of dealgate/)
+t.test('an S3 client at any other port is told where to go', async (t) => {
+  const all = await startDealgate(t, {
+    args: ['--console-port', '0', '--metrics-port', '0', '--website-port', '0', '--website-domain', 'web.test'],
+  })
+  const { accessKey, secretKey, region, gateway, platform, payment } = all
+  const ports = { gateway, platform, payment, console: all.console, metrics: all.metrics, websites: all.websites }
+  for (const [what, endpoint = ''] of Object.entries(ports)) {
+    const client = { endpoint: new URL(endpoint).origin, accessKey, secretKey, region }
+    for (const [method, target] of [
+      ['GET', '/'],
+      ['GET', '/bucket/key?tagging'],
+      ['PUT', '/bucket'],
+    ] as const) {
+      const told = await send(client, { method, target })
+      t.equal(told.status, 400, `${what}: ${method} ${target}`)
+      t.equal(told.code, 'InvalidRequest', what)
+      t.match(told.message, /no S3 requests.* S3 endpoint of dealgate/, what)
+      if (what === 'console') t.match(told.message, all.endpoint, 'where that is')
+    }
+  }
 })
 
 t.test('keys from the options are used and not kept', async (t) => {

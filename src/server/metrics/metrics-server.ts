@@ -4,6 +4,7 @@ import type { GaugeSample, Plugin, PluginGauge } from '../../api/plugin.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
+import { isForS3, misdirected } from '../../common/misdirected.js'
 import type { Scrape } from '../../common/render-metrics.js'
 import { withinDeadline } from '../../common/time.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
@@ -56,7 +57,10 @@ export async function serveMetrics({ host, port, scrape, log }: MetricsServerOpt
 
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse, scrape: ScrapeFor): Promise<void> {
   const [path = ''] = (incoming.url ?? '').split('?')
-  if (!PATHS.has(path)) {
+  if (isForS3(incoming.headers, incoming.url ?? '')) {
+    const { status, type, body } = misdirected('the port of the metrics of dealgate')
+    outgoing.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
+  } else if (!PATHS.has(path)) {
     outgoing.writeHead(404, { 'content-type': 'text/plain' }).end('The metrics are at /-/metrics.\n')
   } else if (incoming.method !== 'GET' && incoming.method !== 'HEAD') {
     outgoing.writeHead(405, { allow: 'GET, HEAD' }).end()

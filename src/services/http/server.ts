@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { isLoopback, networkOf, plainAddress } from '../../common/cidr.js'
 import { ConnectionBound } from '../../common/connection-bound.js'
+import { isForS3, misdirected } from '../../common/misdirected.js'
 import { Overdue, withinDeadline } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
 import { DatabaseUnavailableError } from '../store/database.js'
@@ -22,6 +23,8 @@ export interface HttpServerOptions {
   readonly handle: (exchange: HttpExchange) => Promise<void> | void
   /** Answers a request whose handling threw. */
   readonly fail: (exchange: HttpExchange, error: unknown) => void
+  /** What S3 clients that come here are told that they have found; absent where `handle` refuses them. */
+  readonly notS3?: string
   /** Reads something of the database, for `GET /-/ready`; resolves once that succeeds. */
   readonly ready?: () => Promise<unknown>
   /** The body of an answer to what is not HTTP. */
@@ -32,7 +35,7 @@ export interface HttpServerOptions {
  * What answers each request of a service.
  * @returns never rejects; `waiting`: the client sent `Expect: 100-continue`
  */
-export function serving({ handle, fail, describe, ready, log }: Omit<HttpServerOptions, 'maxHeaderBytes'>) {
+export function serving({ handle, fail, describe, notS3, ready, log }: Omit<HttpServerOptions, 'maxHeaderBytes'>) {
   return async (request: ServiceRequest, response: ServiceResponse, waiting: boolean): Promise<void> => {
     // A client that disconnects must not stop the server.
     response.on('error', () => {})
@@ -42,6 +45,7 @@ export function serving({ handle, fail, describe, ready, log }: Omit<HttpServerO
       // The parser accepts the coding.
       if (hasUnknownCoding(request.headers)) answer(exchange, unknownCoding(), describe)
       else if (ready && isHealthCall(exchange)) await answerHealth(exchange, ready, log)
+      else if (notS3 !== undefined && isForS3(request.headers, request.url ?? '')) answerS3(exchange, notS3)
       else await handle(exchange)
     } catch (error) {
       fail(exchange, error)
@@ -107,6 +111,11 @@ async function answerHealth(exchange: HttpExchange, ready: () => Promise<unknown
 function answer(exchange: HttpExchange, error: HttpError, describe: HttpServerOptions['describe']): void {
   const { type, text } = describe(error)
   reply(exchange, error.status, ['Content-Type', type], Buffer.from(text))
+}
+
+function answerS3(exchange: HttpExchange, what: string): void {
+  const { status, type, body } = misdirected(what)
+  reply(exchange, status, ['Content-Type', type], Buffer.from(body))
 }
 
 function unknownCoding(): HttpError {

@@ -33,6 +33,7 @@ export function createPaymentServer(context: PaymentContext): Server {
       const refusal = PaymentError.of(asHttpError(error, 'the storage payment service', log))
       replyJson(exchange, refusal.status, failureOf(refusal), [...UNCACHED, ...refusal.headers])
     },
+    notS3: 'the storage payment API of dealgate',
     ready: () => context.db.read.settings.find('id'),
     describe: (error) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failureOf(error)) }),
   })

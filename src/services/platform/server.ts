@@ -37,6 +37,7 @@ export function createPlatformServer(context: PlatformContext): Server {
       const { status, message, headers } = asHttpError(error, 'the task platform', context.log)
       replyJson(exchange, status, failure(message), headers)
     },
+    notS3: 'the task platform of dealgate',
     ready: () => context.db.read.settings.find('id'),
     describe: ({ message }) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failure(message)) }),
   })

@@ -33,6 +33,8 @@ interface StartLine extends Omit<Endpoint, 'secretKey'> {
   readonly console?: string
   /** Only with --metrics-port. */
   readonly metrics?: string
+  /** Only with --website-port. */
+  readonly websites?: string
   /** Only in the line of the start that makes the first user. */
   readonly platformPassword?: string
 }
@@ -95,6 +97,10 @@ export class Dealgate implements Endpoint {
   /** URL of the metrics; '' without --metrics-port. */
   get metrics(): string {
     return this.#command.line.metrics ?? ''
+  }
+  /** URL of the websites of buckets; '' without --website-port. */
+  get websites(): string {
+    return this.#command.line.websites ?? ''
   }
   get port(): number {
     return Number(new URL(this.endpoint).port)
