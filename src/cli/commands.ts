@@ -6,14 +6,14 @@ import { printEnvironment } from './running.js'
 import { stateCommands } from './state-declarations.js'
 
 const SERVICES = named(
-  /^(data|region|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|database|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
+  /^(data|region|portBase|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|database|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
 )
-const ENDPOINT: readonly OptionName[] = ['host', 'port', 'region', 'accessKey', 'secretKey']
+const ENDPOINT: readonly OptionName[] = ['host', 'port', 'portBase', 'region', 'accessKey', 'secretKey']
 const PRESIGN: readonly OptionName[] = [...ENDPOINT, 'data']
 const WATCH: readonly OptionName[] = [...PRESIGN, 'print', 'logLevel']
-const LOGIN = named(/^(data|(platform|gateway)(Url|Host|Port)|host|port|region|brand\w+|print|logLevel)$/).filter(
-  (name) => name !== 'gatewayUrl',
-)
+const LOGIN = named(
+  /^(data|(platform|gateway)(Url|Host|Port)|host|port|portBase|region|brand\w+|print|logLevel)$/,
+).filter((name) => name !== 'gatewayUrl')
 const PLUGINS: readonly OptionName[] = ['plugins', 'logLevel']
 const KEYS: readonly OptionName[] = ['credentialsFile', 'data', 'auditLog', 'print', 'logLevel']
 const ACCOUNTS: readonly OptionName[] = [...KEYS, 'database']
@@ -21,7 +21,7 @@ const BACKUP = named(
   /^(data|state|staging|credentialsFile|sealingKeyFile|encryptionKeys|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|database|print|logLevel)$/,
 )
 const RESTORE: readonly OptionName[] = ['data', 'print', 'logLevel']
-const WALLET = named(/^(data|database|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)
+const WALLET = named(/^(data|database|portBase|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)
 
 const ENDPOINT_URL: Flag = [
   '--endpoint-url <url>',
@@ -338,7 +338,7 @@ export const commands: readonly CommandDeclaration[] = [
   {
     name: 'wallet link',
     help: 'sign the wallet in at an S3 endpoint, for its key pair',
-    options: [...WALLET, ...ENDPOINT],
+    options: [...new Set([...WALLET, ...ENDPOINT])],
     flags: [
       WALLET_FILE,
       WALLET_PASSWORD,

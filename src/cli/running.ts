@@ -49,7 +49,7 @@ export function recordServer(data: string, server: Omit<RunningServer, 'pid' | '
 }
 
 /** The server that runs with a data folder; undefined if none does, or in another container. */
-function findServer(data: string): RunningServer | undefined {
+export function findServer(data: string): RunningServer | undefined {
   const server = read(data)
   if (server === undefined || Math.abs(server.boot - (Date.now() - uptime() * 1000)) > SAME_BOOT_MS) return undefined
   try {

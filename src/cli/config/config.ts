@@ -5,16 +5,29 @@ import {
   type Config,
   flagName,
   flagOf,
+  movedPorts,
   nameOf,
   type OptionName,
   optionNames,
   options,
+  portAt,
   statedValue,
   variableOf,
 } from './options.js'
 import { rules } from './rules.js'
 
-export { type Config, flagOf, nameOf, type Option, type OptionName, optionNames, options, statedValue, variableOf }
+export {
+  type Config,
+  flagOf,
+  nameOf,
+  type Option,
+  type OptionName,
+  optionNames,
+  options,
+  portAt,
+  statedValue,
+  variableOf,
+}
 
 /** Lists every problem of the configuration with the name of its option. */
 export class ConfigError extends Error {
@@ -69,7 +82,7 @@ export function readAgain(config: Config): Config {
 /** Where `readConfig` keeps the names of the options that have no default value. */
 const GIVEN: unique symbol = Symbol('given')
 
-/** True if a flag, a variable or the config file names the option, also with its default value. */
+/** True if a flag, a variable or the config file names the option, also with its default value, or moves it. */
 export function isGiven(config: Config, name: OptionName): boolean {
   return (config as Config & { [GIVEN]?: ReadonlySet<string> })[GIVEN]?.has(name) ?? false
 }
@@ -92,6 +105,9 @@ export function readConfig(sources: ConfigSources = {}): Config {
   const given = collect({ ...sources, env }, problems)
   const config = new Map<string, unknown>()
   for (const name of optionNames) config.set(name, check(name, given.get(name), problems))
+  const base = given.get('portBase') && (config.get('portBase') as number | undefined)
+  const moved = base === undefined ? [] : movedPorts.filter((name) => !given.has(name))
+  for (const name of moved) config.set(name, portAt(name, base))
   for (const rule of rules)
     problems.push(
       ...rule(
@@ -102,7 +118,7 @@ export function readConfig(sources: ConfigSources = {}): Config {
   if (problems.length > 0) throw new ConfigError(problems)
   const read = Object.fromEntries(config)
   // A copy has nothing of the sources, which it may differ from.
-  Object.defineProperty(read, GIVEN, { value: new Set(given.keys()) })
+  Object.defineProperty(read, GIVEN, { value: new Set([...given.keys(), ...moved]) })
   Object.defineProperty(read, AGAIN, { value: () => readConfig({ ...sources, env }) })
   return Object.freeze(read) as Config
 }

@@ -139,7 +139,17 @@ export function text(placeholder: string, accepts: string, form: RegExp): Kind<s
   return { placeholder, accepts, schema: () => z.string({ error }).regex(form, error) }
 }
 
-export const host = text('host', 'a host name or address', /^[A-Za-z0-9._:%-]+$/)
+const HOST = /^(?:[A-Za-z0-9._:%-]+|\[[0-9A-Fa-f:.%]+\])$/
+
+/** A host name or address; an IPv6 address also in the brackets that it has in URLs. */
+export const host: Kind<string> = {
+  ...text('host', 'a host name or address', HOST),
+  schema: () =>
+    z
+      .string({ error: 'must be a host name or address' })
+      .regex(HOST, 'must be a host name or address')
+      .transform((value) => value.replace(/^\[|\]$/g, '')),
+}
 
 export const path = text('path', 'a path', /^[^\0]+$/)
 

@@ -59,6 +59,10 @@ export const options = Object.freeze({
     default: 9000,
     help: 'Port of the S3 endpoint; 0 selects a free port.',
   }),
+  portBase: option('Endpoint', integer(1, 65_235), {
+    main: true,
+    help: 'Moves the ports of the S3 endpoint, the console and the embedded services, as far as no option of their own names one: with 9500, the S3 endpoint has 9500 instead of 9000, the console 9501, the gateway 9600, the task platform 9700, the storage payment API 9800.',
+  }),
   host: option('Endpoint', host, { main: true, default: '127.0.0.1', help: 'Address to listen on.' }),
   tlsCert: tlsOptions.tlsCert,
   tlsKey: tlsOptions.tlsKey,
@@ -312,6 +316,15 @@ export type OptionName = keyof typeof options
 export type Config = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never }
 
 export const optionNames = Object.keys(options) as OptionName[]
+
+/** The options that `--port-base` moves. */
+export const movedPorts = ['port', 'consolePort', 'gatewayPort', 'platformPort', 'paymentPort'] as const
+
+/** The port that an option has with a base; undefined for an option that the base does not move. */
+export function portAt(name: OptionName, base: number = options.port.default): number | undefined {
+  const moved = movedPorts.find((one) => one === name)
+  return moved && base + Number(options[moved].default) - options.port.default
+}
 
 type Group<Word extends string> = {
   readonly [Name in OptionName as Name extends `${Word}${infer Rest}` ? Uncapitalize<Rest> : never]: Config[Name]

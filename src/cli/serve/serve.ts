@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import type { Config } from '../config/config.js'
 import { loadEmbedded } from './gateway.js'
 import { onReopen } from './observability.js'
+import { requirePorts } from './ports.js'
 import { runUntilSignal } from './process.js'
 import { Hangups, type Reloader, recordReload } from './reload.js'
 import { workersOf } from './server-options.js'
@@ -14,6 +15,7 @@ export async function serveUntilSignal(config: Config): Promise<void> {
     cleanup.defer(() => hangups.close())
     // A program that rotates logs may send it before they are open; without a listener, it would end the process.
     cleanup.defer(onReopen(() => {}))
+    await requirePorts(config, 'server')
     const thread = loadEmbedded(config)
     cleanup.defer(() => thread?.discard())
     // Two threads load at the same time: the embedded services there, the server here.

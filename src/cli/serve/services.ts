@@ -14,11 +14,13 @@ import {
 } from './banner.js'
 import { startEmbedded } from './gateway.js'
 import { openMetricsPort } from './observability.js'
+import { requirePorts } from './ports.js'
 import { runUntilSignal } from './process.js'
 
 /** `dealgate services`: starts the embedded services, prints their addresses, and stops on a signal. */
 export function servicesUntilSignal(config: Config): Promise<void> {
   return runUntilSignal(config, async (log, cleanup) => {
+    await requirePorts(config, 'services')
     const services = await startEmbedded(config, log, { platform: true })
     cleanup.defer(() => services.stop())
     const { url, made, payment } = services
