@@ -4,6 +4,7 @@ import { type CommandDeclaration, type Flag, named } from './declaration.js'
 import { encryptionCommands } from './encryption/commands.js'
 import { printEnvironment } from './running.js'
 import { stateCommands } from './state-declarations.js'
+import { walletCommands } from './wallet-declarations.js'
 
 const SERVICES = named(
   /^(data|region|portBase|gateway(Host|Port|Quirks|PublicUrl|CarGib)|bodies\w*|database|servicesMaxConnections|platform\w+|payment(?!Url$)\w+|brand\w+|network\w+|kuboApi|metrics(Host|Port)|log(Level|Format)|print)$/,
@@ -21,7 +22,6 @@ const BACKUP = named(
   /^(data|state|staging|credentialsFile|sealingKeyFile|encryptionKeys|gateway(Url|AccessKey|SecretKey)|p(latform|ayment)Url|kuboApi|bodies|database|print|logLevel)$/,
 )
 const RESTORE: readonly OptionName[] = ['data', 'print', 'logLevel']
-const WALLET = named(/^(data|database|portBase|payment(Url|Host|Port|Network)|auditLog|print|logLevel)$/)
 
 const ENDPOINT_URL: Flag = [
   '--endpoint-url <url>',
@@ -31,12 +31,8 @@ const PROFILE: Flag = [
   '--profile <name>',
   'sign with this profile of aws-cli (default: AWS_*, or the key pair of --data)',
 ]
-const WALLET_FILE: Flag = [
-  '--wallet-file <file>',
-  'keystore file of the wallet (default: wallet.json in the data folder)',
-]
-const WALLET_PASSWORD: Flag = ['--password <text>', 'opens the file, or - for the next line of standard input']
-const WALLET_ADDRESS: Flag = ['--address <address>', 'address of a wallet (default: that of the keystore file)']
+/** Where accounts are that are not in a data folder. */
+const ACCOUNTS_ELSEWHERE = ['database', 'gatewayUrl', 'platformUrl'] as const
 const ACCOUNT = ['<access-key>', 'as `dealgate account list` shows it'] as const
 const USER = ['<e-mail>', 'address that the user signs in with'] as const
 
@@ -54,7 +50,6 @@ const keys = () => import('./keys/key-commands.js')
 const accounts = () => import('./account-commands.js')
 const users = () => import('./user-commands.js')
 const plugins = () => import('./plugins.js')
-const wallets = () => import('./wallet-commands.js')
 
 export const GROUPS: Readonly<Record<string, string>> = {
   keys: 'add, list and remove S3 key pairs with individual rights, and print variables with one',
@@ -167,6 +162,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'keys add',
     help: 'add a key pair and print it; the secret is not shown again',
     options: KEYS,
+    inData: ['credentialsFile'],
     flags: [
       [
         '--right <access:bucket[/prefix]>',
@@ -192,6 +188,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'keys list',
     help: 'list the key pairs and their rights, without secrets',
     options: KEYS,
+    inData: ['credentialsFile'],
     run: async () => (await keys()).listKeys,
   },
   {
@@ -204,6 +201,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'keys remove',
     help: 'remove a key pair: it is refused from then on, in presigned URLs too',
     options: KEYS,
+    inData: ['credentialsFile'],
     operand: ['<access-key-id>', 'as `dealgate keys list` shows it'],
     changes: () => true,
     run: async () => (await keys()).removeKey,
@@ -212,6 +210,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'account add',
     help: 'add an account and print its keys; the secret is not shown again',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     flags: [
       ['--name <text>', 'display name, at most 128 characters'],
       ['--email <address>', 'add a user of the task platform in its place, whose account is made at the first login'],
@@ -226,12 +225,14 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'account list',
     help: 'list the accounts and their buckets, without secrets',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     run: async () => (await accounts()).listAccounts,
   },
   {
     name: 'account remove',
     help: 'remove an account; refused while it owns buckets',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     operand: ACCOUNT,
     changes: () => true,
     run: async () => (await accounts()).removeAccount,
@@ -240,6 +241,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'account rotate',
     help: 'make a new secret key for an account, print it and update the credentials file',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     operand: ACCOUNT,
     changes: () => true,
     run: async () => (await accounts()).rotateAccount,
@@ -248,6 +250,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'account quota',
     help: 'show what an account stores and may store, and change the latter',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     operand: ACCOUNT,
     flags: [
       ['--bytes <number>', 'most bytes in all of its buckets, or none'],
@@ -261,6 +264,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'account password',
     help: 'give a user of the task platform a new password, and end its sign-ins; owner@localhost is the first user',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     operand: USER,
     flags: [
       ['--password <password>', 'the password, or - for the next line of standard input (default: generate one)'],
@@ -272,6 +276,7 @@ export const commands: readonly CommandDeclaration[] = [
     name: 'account api-keys',
     help: 'list the API keys of a user of the task platform, without secrets',
     options: ACCOUNTS,
+    inData: ACCOUNTS_ELSEWHERE,
     operand: USER,
     flags: [['--revoke <api-key>', 'revoke this key, or `all`; tokens that were issued for it die with it']],
     changes: (_, flags) => 'revoke' in (flags as object),
@@ -307,60 +312,5 @@ export const commands: readonly CommandDeclaration[] = [
   },
   ...encryptionCommands,
   ...stateCommands,
-  {
-    name: 'wallet create',
-    help: 'make a wallet in a new keystore file, which the password seals',
-    options: WALLET,
-    flags: [WALLET_FILE, WALLET_PASSWORD],
-    changes: () => true,
-    run: async () => (await wallets()).createWallet,
-  },
-  {
-    name: 'wallet fund',
-    help: 'give a wallet coins of the embedded ledger, which have no value',
-    options: WALLET,
-    operand: ['<amount>', 'in stable coins, such as 12.5'],
-    flags: [
-      WALLET_FILE,
-      WALLET_ADDRESS,
-      ['--reference <text>', 'a word by which a repetition is known, and gives nothing again (default: a new one)'],
-    ],
-    changes: () => true,
-    run: async () => (await wallets()).fundWallet,
-  },
-  {
-    name: 'wallet balance',
-    help: 'show the coins of a wallet in the embedded ledger',
-    options: WALLET,
-    flags: [WALLET_FILE, WALLET_ADDRESS],
-    run: async () => (await wallets()).walletBalance,
-  },
-  {
-    name: 'wallet link',
-    help: 'sign the wallet in at an S3 endpoint, for its key pair',
-    options: [...new Set([...WALLET, ...ENDPOINT])],
-    flags: [
-      WALLET_FILE,
-      WALLET_PASSWORD,
-      ['--endpoint-url <url>', 'the S3 endpoint (default: AWS_ENDPOINT_URL, or the server that runs with --data)'],
-      ['--profile <name>', 'link to the key pair of this profile of aws-cli (default: AWS_*, or that of --data)'],
-    ],
-    changes: () => true,
-    run: async () => (await wallets()).linkToEndpoint,
-  },
-  {
-    name: 'wallet pay',
-    help: 'lock the payment for an upload of the wallet',
-    options: WALLET,
-    operand: ['<upload>', 'its number, source_file_upload_id'],
-    flags: [
-      WALLET_FILE,
-      WALLET_PASSWORD,
-      ['--amount <amount>', 'in stable coins (default: the least amount, which the service names)'],
-      ['--max-amount <amount>', 'pays the least amount up to this one without a question'],
-      ['--yes', 'pays any least amount without a question'],
-    ],
-    changes: () => true,
-    run: async () => (await wallets()).payUpload,
-  },
+  ...walletCommands,
 ]

@@ -11,6 +11,11 @@ export interface CommandDeclaration {
   readonly options: readonly OptionName[]
   readonly operand?: readonly [name: string, help: string]
   readonly flags?: readonly Flag[]
+  /**
+   * It is about what is in a data folder, which must be one, unless an option or a flag of these names, in camelCase,
+   * says where else that is.
+   */
+  readonly inData?: readonly string[]
   /** What the help ends with. */
   readonly after?: string
   /** Loaded when it runs, so that `--help`, a bad option or `presign` do not load the server. */

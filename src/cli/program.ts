@@ -5,6 +5,7 @@ import { addCommand, configOf } from './command.js'
 import { commands, GROUPS } from './commands.js'
 import { addCompletionCommand } from './completion/completion.js'
 import type { Config } from './config/config.js'
+import { requireDataFolder } from './data-folder.js'
 import type { CommandDeclaration } from './declaration.js'
 import { type Changed, recorded } from './running.js'
 
@@ -54,12 +55,10 @@ function add(parent: Command, name: string, declaration: CommandDeclaration): vo
 type Action = (config: Config, ...rest: readonly unknown[]) => Promise<unknown>
 
 /** With `--log-level debug`, logs a failure with its causes and stack before it is reduced to one line. */
-async function run(
-  { name, run, changes }: CommandDeclaration,
-  config: Config,
-  rest: readonly unknown[],
-): Promise<void> {
+async function run(declaration: CommandDeclaration, config: Config, rest: readonly unknown[]): Promise<void> {
+  const { name, run, changes } = declaration
   try {
+    requireDataFolder(config, rest.at(-1) as Readonly<Record<string, unknown>>, declaration)
     const action = (await run()) as Action
     if (changes === undefined) await action(config, ...rest)
     else {

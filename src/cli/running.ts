@@ -1,7 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { uptime, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { isDiskFull } from '../common/disk-reserve.js'
 import { writePrivateFile } from '../common/files/private-file.js'
 import type { AuditEntry } from '../server/audit.js'
@@ -9,24 +8,9 @@ import { awsFiles, readAwsProfile } from './aws-profile.js'
 import { describeError, Failure } from './command.js'
 import { type Config, ConfigError, flagOf, isGiven, type OptionName, variable } from './config/config.js'
 import { findKeys } from './keys/keys.js'
+import { listServer } from './known-servers.js'
+import { bootTime, isRunning, type RunningServer, runningServer } from './running-server.js'
 import { openLogFile } from './serve/observability.js'
-
-/** The addresses of a server that runs with a data folder, as programs of this machine reach them. */
-const runningServer = z.object({
-  pid: z.int().positive(),
-  /** When the machine started, ms since 1970: another one has other processes. */
-  boot: z.number(),
-  endpoint: z.string().optional(),
-  region: z.string().optional(),
-  gateway: z.string(),
-  platform: z.string().optional(),
-  payment: z.string().optional(),
-})
-
-type RunningServer = z.infer<typeof runningServer>
-
-/** The clock of the machine may be set while it runs. */
-const SAME_BOOT_MS = 10 * 60_000
 
 function file(data: string): string {
   return join(data, 'running.json')
@@ -35,15 +19,17 @@ function file(data: string): string {
 /** Records a server that has started with a data folder. Returns what removes the record. */
 export function recordServer(data: string, server: Omit<RunningServer, 'pid' | 'boot'>): () => void {
   const addresses = Object.entries(server).map(([name, value]) => [name, name === 'region' ? value : reachable(value)])
-  const boot = Math.round(Date.now() - uptime() * 1000)
+  const record = runningServer.parse({ pid: process.pid, boot: bootTime(), ...Object.fromEntries(addresses) })
+  const unlist = listServer(data, record)
   try {
-    writePrivateFile(file(data), `${JSON.stringify({ pid: process.pid, boot, ...Object.fromEntries(addresses) })}\n`)
+    writePrivateFile(file(data), `${JSON.stringify(record)}\n`)
   } catch (error) {
     // The server can still read, and commands beside it have options for its address.
     if (!isDiskFull(error)) throw error
     rmSync(file(data), { force: true })
   }
   return () => {
+    unlist()
     if (read(data)?.pid === process.pid) rmSync(file(data), { force: true })
   }
 }
@@ -51,14 +37,7 @@ export function recordServer(data: string, server: Omit<RunningServer, 'pid' | '
 /** The server that runs with a data folder; undefined if none does, or in another container. */
 export function findServer(data: string): RunningServer | undefined {
   const server = read(data)
-  if (server === undefined || Math.abs(server.boot - (Date.now() - uptime() * 1000)) > SAME_BOOT_MS) return undefined
-  try {
-    process.kill(server.pid, 0)
-    return server
-  } catch (error) {
-    // Another user's process.
-    return (error as NodeJS.ErrnoException).code === 'EPERM' ? server : undefined
-  }
+  return server && isRunning(server) ? server : undefined
 }
 
 function read(data: string): RunningServer | undefined {

@@ -8,6 +8,7 @@ export const stateCommands: readonly CommandDeclaration[] = [
     name: 'state accept',
     help: 'accept a state store that is empty or has been replaced: its former records are lost',
     options: STATE,
+    inData: [],
     changes: () => true,
     run: async () => (await import('./state-commands.js')).acceptState,
   },
@@ -31,6 +32,7 @@ export const stateCommands: readonly CommandDeclaration[] = [
     name: 'state verify',
     help: 'read all bodies of the embedded gateway, which may run, and list those that are lost or damaged; bodies of an earlier version get checksums, and those that a store knows otherwise by now get its mark',
     options: named(/^(data|database|bodies\w*|auditLog|print|logLevel)$/),
+    inData: ['database'],
     after:
       'Exit code 1 if a body is lost or damaged. `dealgate doctor --verify` lists the same and changes nothing. Where a deal has the object, RetrieveObject with Repair replaces the damaged body by that of the deal.',
     changes: () => true,

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { Endpoint } from '../suites/sign.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { dataFolder, temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
 import { endsWithUs } from '../support/server/child.js'
 import { CLI, environment, runCli } from '../support/server/cli.js'
@@ -19,7 +19,7 @@ const data = join(temporaryFolder(t), 'data')
 const server = await startDealgate(t, { data })
 
 t.test('accounts that are added, rotated and removed count at once, without a restart', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
+  const data = dataFolder(t)
   const added = await account(data, 'add', '--name', 'before the first start')
   const running = await startDealgate(t, { data })
   const owner = { accessKeyId: running.accessKey, secretAccessKey: running.secretKey }
@@ -66,10 +66,10 @@ t.test('accounts that are added, rotated and removed count at once, without a re
 })
 
 t.test('what the commands refuse', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
+  const data = dataFolder(t)
   const args = ['--account-access-key', 'mine', '--account-secret-key', 'my-own-secret']
   t.match(await runCli(['account', 'list', '--data', data]), { code: 1, stderr: /has no embedded gateway yet/ })
-  t.notOk(existsSync(data), 'nothing was created')
+  t.same(readdirSync(data), ['version.json'], 'nothing was created')
   t.match(await account(data, 'add', ...args), { accessKey: 'mine', secretKey: 'my-own-secret' })
   for (const [code, wrong, stderr] of [
     [1, ['add', ...args], /Another account has this access key/],

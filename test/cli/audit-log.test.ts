@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { AuditEntry } from '../../src/server/audit.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { dataFolder, temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { until } from '../support/waiting.js'
@@ -54,7 +54,7 @@ t.test('commands and signals that change access or money are recorded', async (t
 })
 
 t.test('a command that cannot be recorded changes nothing', async (t) => {
-  const data = temporaryFolder(t)
+  const data = dataFolder(t)
   const common = ['--data', data, '--print', 'json']
   const { code, stderr } = await runCli(['keys', 'add', ...common, '--audit-log', join(data, 'none/audit.log')])
   t.equal(code, 1)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Identity } from '../../src/api/identity.js'
 import { changeCredentials } from '../../src/cli/keys/credentials-file.js'
+import { dataFolder } from '../support/content/folders.js'
 import { piped, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { presign, sendAsIs, signedRequest } from '../support/sign/signed-request.js'
@@ -53,7 +54,7 @@ t.test('keys that are added and removed count at once, without a restart', async
 })
 
 t.test('the commands: what they print, and what they refuse', async (t) => {
-  const data = join(t.testdir({}), 'data')
+  const data = dataFolder(t)
   const file = join(data, 'credentials.json')
   const rights = ['--right', 'read:photos', '--right', 'write:in*/a/b', '--allow', 'deal:Create*']
   const made = await runCli(['keys', 'add', '--data', data, ...rights])
@@ -113,7 +114,7 @@ t.test('the commands: what they print, and what they refuse', async (t) => {
       kept.some((key) => key.accessKeyId === accessKeyId),
       'none is lost',
     )
-  t.same(readdirSync(data), ['credentials.json', 'credentials.json.lock'], 'no draft is left behind')
+  t.same(readdirSync(data), ['credentials.json', 'credentials.json.lock', 'version.json'], 'no draft is left behind')
 })
 
 t.test('a credentials file that is named must be there and right', async (t) => {

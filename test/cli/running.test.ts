@@ -47,6 +47,51 @@ t.test('the data folder says where its server is while that runs', async (t) => 
   await server.stop()
   t.notOk(existsSync(record))
 })
+
+t.test('a command about a data folder refuses another folder, and names the servers that run', async (t) => {
+  const server = await startDealgate(t)
+  const folder = temporaryFolder(t)
+  const elsewhere = join(folder, 'elsewhere')
+  const commands = [
+    ['keys', 'add'],
+    ['keys', 'list'],
+    ['keys', 'remove', 'some-key'],
+    ['account', 'add'],
+    ['account', 'add', '--email', 'one@example.com'],
+    ['account', 'list'],
+    ['account', 'remove', 'some-key'],
+    ['account', 'rotate', 'some-key'],
+    ['account', 'quota', 'some-key', '--bytes', '1'],
+    ['account', 'password', 'one@example.com'],
+    ['account', 'api-keys', 'one@example.com'],
+    ['encryption', 'list'],
+    ['encryption', 'rotate'],
+    ['encryption', 'export'],
+    ['encryption', 'recipients'],
+    ['state', 'accept'],
+    ['wallet', 'create', '--password', PASSWORD],
+    ['wallet', 'fund', '1', '--address', `0x${'1'.repeat(40)}`],
+    ['wallet', 'balance', '--address', `0x${'1'.repeat(40)}`],
+  ]
+  const hint = `${elsewhere} is no data folder of dealgate, so that nothing was read or written there. A dealgate runs with the data folder ${server.data} (${server.endpoint}, process ${server.pid}): add --data ${server.data}\n`
+  for (const command of commands) {
+    const refused = await runCli([...command, '--data', elsewhere])
+    t.match(refused, { code: 1, stdout: '', stderr: `dealgate: ${hint}` }, command.join(' '))
+  }
+  t.notOk(existsSync(elsewhere), 'nothing was made')
+
+  t.match(await runCli(['keys', 'list', '--data', folder]), { code: 1, stderr: /is no data folder/ }, 'an empty one')
+  const there = await runCli(['keys', 'add', '--data', elsewhere, '--credentials-file', join(folder, 'keys.json')])
+  t.equal(there.code, 0, 'another file takes the place of the folder')
+  const wallet = ['wallet', 'create', '--password', PASSWORD, '--wallet-file', join(folder, 'wallet.json')]
+  t.equal((await runCli([...wallet, '--data', elsewhere])).code, 0)
+  t.notOk(existsSync(elsewhere))
+
+  await server.kill9()
+  const alone = await runCli(['keys', 'list', '--data', elsewhere])
+  t.match(alone, { code: 1, stderr: /Start dealgate once, or name its data folder by --data\.\n$/ }, 'it was killed')
+})
+
 t.test('no secret is sent to another server that has the default port', async (t) => {
   const data = temporaryFolder(t)
   const paths: string[] = []

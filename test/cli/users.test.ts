@@ -9,7 +9,7 @@ t.test('users of the task platform, without a restart', async (t) => {
   const data = join(temporaryFolder(t), 'data')
   const at = ['--data', data, '--print', 'json']
   const early = await runCli(['account', 'add', '--email', 'client@example.com', ...at])
-  t.match(early, { code: 1, stderr: /no task platform yet: start `dealgate serve` once/ })
+  t.match(early, { code: 1, stderr: /is no data folder of dealgate/ })
   const { platform } = await startDealgate(t, { data })
   const enter = async (email: string, password: string) => {
     const { status, json } = await send(platform, 'POST', '/auth/login', { body: { email, password } })

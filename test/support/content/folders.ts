@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bringUpToDate } from '../../../src/common/files/data-version.js'
 
 /** Creates a temporary folder and removes it when the test ends. */
 export function temporaryFolder(t: { teardown(run: () => unknown): void }): string {
@@ -9,5 +10,12 @@ export function temporaryFolder(t: { teardown(run: () => unknown): void }): stri
   // Helper processes of a client, such as those of a browser, may still write for a moment: then the removal is
   // retried.
   t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
+  return folder
+}
+
+/** A data folder in which no server has started yet, as commands take it. */
+export function dataFolder(t: { teardown(run: () => unknown): void }): string {
+  const folder = temporaryFolder(t)
+  bringUpToDate(folder)
   return folder
 }

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { resolve } from 'node:path'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { endsWithUs } from './child.js'
@@ -57,11 +59,24 @@ export async function startCli<Line>(
 
 /**
  * The environment of this process, with no variable of dealgate or aws-cli but those given. Without a
- * console, whose port is the same for all servers.
+ * console, whose port is the same for all servers, and with a list of servers of its own.
  */
 export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(DEALGATE|AWS)_/.test(name))
-  return { ...Object.fromEntries(inherited), DEALGATE_CONSOLE_PORT: 'off', ...env }
+  const own = { DEALGATE_CONSOLE_PORT: 'off', XDG_RUNTIME_DIR: runtimeFolder() }
+  return { ...Object.fromEntries(inherited), ...own, ...env }
+}
+
+let runtime: string | undefined
+
+/** Where the servers that this process starts list themselves. */
+function runtimeFolder(): string {
+  if (runtime === undefined) {
+    const folder = mkdtempSync(join(tmpdir(), 'dealgate-test-'))
+    runtime = folder
+    process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  }
+  return runtime
 }
 
 /** A command that runs until it is stopped: `serve` or `services`. It can be started again. */
