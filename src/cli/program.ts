@@ -5,6 +5,7 @@ import { addCommand, configOf } from './command.js'
 import { commands, GROUPS } from './commands.js'
 import { addCompletionCommand } from './completion/completion.js'
 import type { Config } from './config/config.js'
+import { didYouMean } from './config/option.js'
 import { requireDataFolder } from './data-folder.js'
 import type { CommandDeclaration } from './declaration.js'
 import { type Changed, recorded } from './running.js'
@@ -17,6 +18,7 @@ export function createProgram(): Command {
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', '\n`dealgate` alone is `dealgate serve`. Options of a command: dealgate <command> --help')
     .exitOverride()
+    .helpCommand(false)
     // A secret key may begin with -V: only what stands before the command is an option of the program.
     .enablePositionalOptions()
   const groups = new Map<string, Command>()
@@ -26,6 +28,7 @@ export function createProgram(): Command {
     add(groups.get(group) ?? program, name ?? group, declaration)
   }
   addCompletionCommand(program)
+  addHelpCommand(program)
   return program
 }
 
@@ -35,6 +38,26 @@ function addGroup(program: Command, name: string): Command {
     .description(GROUPS[name] ?? '')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', `\nOptions of a command: dealgate ${name} <command> --help`)
+}
+
+/** `dealgate help keys add` is `dealgate keys add --help`: the help of Commander looks one word far. */
+function addHelpCommand(program: Command): void {
+  const help = new Command('help')
+    .description('print the help of a command')
+    .argument('[command...]', 'its words, such as keys add')
+    .action((words: readonly string[]) => {
+      let found = program
+      for (const word of words) {
+        const next = found.commands.find((command) => command.name() === word)
+        if (next === undefined) {
+          const names = found.commands.map((command) => command.name())
+          program.error(`error: there is no command ${words.join(' ')}${didYouMean(word, names)}`)
+        }
+        found = next
+      }
+      found.outputHelp()
+    })
+  program.addCommand(help, { hidden: true })
 }
 
 function add(parent: Command, name: string, declaration: CommandDeclaration): void {

@@ -116,3 +116,10 @@ t.test('no secret is sent to another server that has the default port', async (t
   t.match(login, { code: 1, stderr: /No dealgate .*--platform-url/ })
   t.same(paths, [])
 })
+
+t.test('help of a command by its words', async (t) => {
+  const { stdout } = await runCli(['keys', 'add', '--help'])
+  t.same(await runCli(['help', 'keys', 'add']), { code: 0, signal: null, stdout, stderr: '' })
+  t.equal((await runCli(['help'])).stdout, (await runCli(['--help'])).stdout)
+  t.match(await runCli(['help', 'kyes', 'add']), { code: 2, stderr: /no command kyes add\. Did you mean keys\?/ })
+})

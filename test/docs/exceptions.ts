@@ -106,7 +106,7 @@ export const exceptions: readonly Exception[] = [
   },
   {
     page: 'docs/payment.md',
-    command: 'curl -H "Authorization: Bearer $TOKEN"',
+    command: 'curl -s -H "Authorization: Bearer $TOKEN"',
     reason: 'It needs the token of a sign-in: test/services/payment/directories.test.ts uploads with one.',
   },
 ]

@@ -61,7 +61,9 @@ function nodeOf(command: Command, path: string): CommandNode {
       words: operand.argChoices ?? [],
       help: operand.description,
     })),
-    commands: command.commands.map((below) => nodeOf(below, `${path} ${below.name()}`.trim())),
+    commands: command.commands
+      .filter((below) => below.name() !== 'help')
+      .map((below) => nodeOf(below, `${path} ${below.name()}`.trim())),
   }
 }
 
