@@ -1,6 +1,7 @@
 import type { Acl, Grant, Group, Permission } from '../api/access.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Question, Verdict } from './question.js'
+import { readCannedName } from './values/acl-values.js'
 
 interface AclEvaluation {
   /** IgnorePublicAcls: grants to AllUsers and AuthenticatedUsers have no effect. */
@@ -29,7 +30,7 @@ export function cannedAcl(
     // S3 ignores these two on a bucket.
     grants: kind === 'bucket' || bucketOwner === owner ? [own] : [own, { grantee: { id: bucketOwner }, permission }],
   })
-  switch (name) {
+  switch (readCannedName(name)) {
     case 'private':
       return { owner, grants: [own] }
     case 'public-read':
@@ -49,10 +50,6 @@ export function cannedAcl(
       throw new S3Error('NotImplemented', {
         message: 'The canned ACL aws-exec-read is for Amazon EC2, which is not here.',
         fields: { ArgumentName: 'x-amz-acl', ArgumentValue: name },
-      })
-    default:
-      throw new S3Error('InvalidArgument', {
-        fields: { ArgumentName: 'x-amz-acl', ArgumentValue: name.slice(0, 100) },
       })
   }
 }

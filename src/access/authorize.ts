@@ -17,6 +17,7 @@ import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'
 import { canOpen } from './policy.js'
 import { continuesUpload, ofVersion, requiredActions } from './required-actions.js'
+import { requireReadable } from './values/readable.js'
 
 /** Reads the tags that a write sets. Throws S3Error. */
 type TagsOf = (headers: RequestHead['headers']) => readonly Tag[] | undefined
@@ -63,6 +64,8 @@ async function decide({ operation, plugin }: Row, head: RequestHead, context: Co
   if (isPassedOn(operation, context.caller, head)) return
   const unsigned = !context.caller && operation.access !== 'public'
   if (unsigned) await refuseRestricted(context.settings, head)
+  // What policies see is what the operation does: a value that it could not read decides nothing.
+  requireReadable(head, operation)
   const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
   const asked = requiredActions(operation, plugin, head, context.plugins.storageClasses, tagsOf, upload)
   await context.authorizer.decide(...asked)

@@ -4,17 +4,19 @@ import type { RequestHead } from '../api/request.js'
 import { canonicalId } from '../auth/credentials.js'
 import { plainAddress } from '../common/cidr.js'
 import { DAY_MS } from '../common/time.js'
-import { copySourcePath } from '../http/addressing.js'
+import { brandedHeader } from '../http/headers.js'
 import type { Conditions } from './question.js'
+import { headerText, headerValues } from './values/header-values.js'
+import { readRetainUntil, UNTIL } from './values/lock-values.js'
+import { type ListParameter, listValue } from './values/query-values.js'
 
 const EXISTING = 's3:existingobjecttag/'
 const REQUESTED = 's3:requestobjecttag/'
-const HEADER = 's3:x-amz-'
-const LOCK = 'x-amz-object-lock-'
-const COPY_SOURCE = 's3:x-amz-copy-source'
-const QUERY: readonly string[] = ['prefix', 'delimiter', 'max-keys']
 
-/** The values of a request for conditions. A job has no head. */
+/**
+ * The values of a request for conditions, as its operation reads them. A job has no head. `get` throws S3Error for a
+ * value that cannot be read.
+ */
 export function conditionsOf(head: RequestHead | undefined, caller: Caller | undefined, more: Facts = {}): Conditions {
   const headers = more.headers ?? head?.headers ?? {}
   const facts: Readonly<Record<string, () => string | undefined>> = {
@@ -25,17 +27,15 @@ export function conditionsOf(head: RequestHead | undefined, caller: Caller | und
     'aws:principaltype': () => (caller ? 'User' : 'Anonymous'),
     'aws:userid': () => caller?.identity.accessKeyId ?? 'anonymous',
     'aws:username': () => caller?.identity.accessKeyId,
-    'aws:referer': () => head && text(head.headers.referer),
-    'aws:useragent': () => head && text(head.headers['user-agent']),
+    'aws:referer': () => head && headerText(head.headers, 'referer'),
+    'aws:useragent': () => head && headerText(head.headers, 'user-agent'),
     'aws:securetransport': () => head && String(head.secure),
     'aws:sourceip': () => (head?.remoteAddress ? plainAddress(head.remoteAddress) : undefined),
     's3:authtype': () => caller?.authType,
     's3:signatureversion': () => caller?.signatureVersion,
     's3:versionid': () => more.versionId ?? head?.query.get('versionId'),
-    's3:object-lock-mode': () => text(headers[`${LOCK}mode`]),
-    's3:object-lock-retain-until-date': () => text(headers[`${LOCK}retain-until-date`]),
-    's3:object-lock-legal-hold': () => text(headers[`${LOCK}legal-hold`]),
-    's3:object-lock-remaining-retention-days': () => daysUntil(text(headers[`${LOCK}retain-until-date`]), more.now),
+    's3:object-lock-remaining-retention-days': () => daysUntil(headerText(headers, UNTIL), more.now),
+    's3:x-amz-content-sha256': () => head && declaredHash(head),
     's3:resourceaccount': () => more.owner,
   }
   const tags = (list: readonly Tag[] | undefined, name: string) =>
@@ -47,11 +47,11 @@ export function conditionsOf(head: RequestHead | undefined, caller: Caller | und
       if (key.startsWith(EXISTING)) return some(tags(more.stored, key.slice(EXISTING.length)))
       if (key.startsWith(REQUESTED)) return some(tags(more.requested, key.slice(REQUESTED.length)))
       if (key === 's3:requestobjecttagkeys') return some(more.requested?.map((tag) => tag.key))
-      if (key === COPY_SOURCE) return listOf(copySource(headers))
-      if (key.startsWith(HEADER)) return listOf(text(headers[key.slice('s3:'.length)]))
       const name = key.startsWith('s3:') ? key.slice('s3:'.length) : ''
+      if (name.startsWith('x-amz-')) return headerValues(headers, name)
+      if (name.startsWith('object-lock-')) return headerValues(headers, `x-amz-${name}`)
       if (more.listed !== undefined) return name === 'prefix' ? [more.listed] : undefined
-      return QUERY.includes(name) ? listOf(head?.query.get(name)) : undefined
+      return head && isListParameter(name) ? listOf(listValue(head.query, name)) : undefined
     },
   }
 }
@@ -61,20 +61,23 @@ export function arnOf(caller: Caller | undefined): string | undefined {
   return caller && `arn:aws:iam::${canonicalId(caller.identity)}:user/${caller.identity.accessKeyId}`
 }
 
-/** `bucket/key`, decoded: each of the encodings that the copy accepts is the same source. */
-function copySource(headers: RequestHead['headers']): string | undefined {
-  const header = text(headers['x-amz-copy-source'])
-  return header === undefined ? undefined : (copySourcePath(header)?.path ?? header)
+/**
+ * What the client says about the body, by either name of the header or in a presigned URL; hexadecimal digits in lower
+ * case. The signature covers it.
+ */
+function declaredHash({ headers, query }: RequestHead): string | undefined {
+  const pinned = () => query.entries.find(([name]) => /^x-(amz|cloud)-content-sha256$/i.test(name))?.[1]
+  const declared = brandedHeader(headers, 'content-sha256')?.value ?? pinned()
+  return declared && /^[0-9a-f]{64}$/i.test(declared) ? declared.toLowerCase() : declared
 }
 
 /** Whole days, rounded up: a date ten days ahead is less than that ahead once the request has arrived. */
 function daysUntil(date: string | undefined, now = Date.now()): string | undefined {
-  const until = date === undefined ? Number.NaN : Date.parse(date)
-  return Number.isNaN(until) ? undefined : String(Math.ceil((until - now) / DAY_MS))
+  return date === undefined ? undefined : String(Math.ceil((readRetainUntil(date) - now) / DAY_MS))
 }
 
-function text(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(',') : value
+function isListParameter(name: string): name is ListParameter {
+  return name === 'prefix' || name === 'delimiter' || name === 'max-keys'
 }
 
 function listOf(value: string | undefined): readonly string[] | undefined {

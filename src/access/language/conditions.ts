@@ -47,7 +47,9 @@ function readCondition(name: string, key: string, values: readonly string[], opt
   const found = operatorNamed(operator)
   if (!found) throw malformed('Invalid Condition type', `${shown(name)} in ${label}`)
   const operands = values.map((value) => {
-    const operand = found.read(value, variables, label)
+    // A request shows grantees without quotes.
+    const text = lower.startsWith('s3:x-amz-grant-') ? value.replaceAll('"', '') : value
+    const operand = found.read(text, variables, label)
     if (!operand) throw invalid(value)
     return operand
   })

@@ -15,11 +15,13 @@ function readNumber(text: string): number | undefined {
   return /^[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})$/.test(text) ? Number(text) : undefined
 }
 
-const DATE = /^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d))?)?)?$/
+const DATE =
+  /^(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(\.\d{1,9})?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d))?)?)?$/
 
 /**
  * Reads a date in one of the W3C forms of ISO 8601, or in seconds since 1970, to milliseconds; undefined for anything
- * else, and for days that no month has. A number of four digits is a year.
+ * else: for days that no month has, for zones of a day or more, and for dates outside of the years 0 to 9999, which no
+ * text of four digits can state. A number of four digits is a year.
  *
  * https://www.w3.org/TR/NOTE-datetime
  */
@@ -30,8 +32,12 @@ export function readDate(text: string): number | undefined {
   const instant = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
   // Date.parse takes February 30 for the first days of March.
   if (Number.isNaN(instant) || new Date(instant).getUTCDate() !== Number(day)) return undefined
-  return instant + Math.floor(Number(`0${fraction}`) * 1000) - offsetOf(zone)
+  const at = instant + Math.floor(Number(`0${fraction}`) * 1000) - offsetOf(zone)
+  return at >= FIRST && at <= LAST ? at : undefined
 }
+
+const FIRST = Date.parse('0000-01-01T00:00:00Z')
+const LAST = Date.parse('9999-12-31T23:59:59.999Z')
 
 function offsetOf(zone: string): number {
   if (zone === 'Z') return 0

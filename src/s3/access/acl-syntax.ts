@@ -1,20 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { cannedAcl } from '../../access/acl.js'
-import type { Acl, Grant, Group, Ownership, Permission } from '../../api/access.js'
+import { byEmail, GRANTS, groupOf, isCanonicalId, readGrantees, uriOf } from '../../access/values/acl-values.js'
+import { headerText } from '../../access/values/header-values.js'
+import type { Acl, Grant, Permission } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
-import { ANONYMOUS_ID } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, type XmlNode } from '../../common/xml.js'
-import { headerText } from '../object/attributes.js'
 import type { PublicGrants } from './gateway-acl.js'
-
-const GRANTS: Readonly<Record<string, Permission>> = {
-  'x-amz-grant-read': 'READ',
-  'x-amz-grant-write': 'WRITE',
-  'x-amz-grant-read-acp': 'READ_ACP',
-  'x-amz-grant-write-acp': 'WRITE_ACP',
-  'x-amz-grant-full-control': 'FULL_CONTROL',
-}
 
 /** Headers with an ACL, which operations that support ACLs declare. */
 export const ACL_HEADERS: readonly string[] = ['x-amz-acl', ...Object.keys(GRANTS)]
@@ -45,35 +37,8 @@ export function aclOfHeaders(
   }
   if (canned !== undefined) return cannedAcl(canned, owners, kind)
   if (given.length === 0) return undefined
-  const grants = given.flatMap((name) => granteesOf(name, headerText(headers, name) ?? ''))
+  const grants = given.flatMap((name) => readGrantees(name, headerText(headers, name) ?? ''))
   return { owner: owners.owner, grants }
-}
-
-/** Reads `id="...", uri="..."`. */
-function granteesOf(header: string, value: string): Grant[] {
-  const permission = GRANTS[header] as Permission
-  return value.split(',').map((part): Grant => {
-    const [, type = '', text = ''] = /^\s*(\w+)\s*=\s*"?([^"]*?)"?\s*$/.exec(part) ?? []
-    const wrong = (message: string) =>
-      new S3Error('InvalidArgument', {
-        message,
-        fields: { ArgumentName: header, ArgumentValue: part.trim().slice(0, 200) },
-      })
-    switch (type.toLowerCase()) {
-      case 'id':
-        if (!isCanonicalId(text)) throw wrong('Invalid id')
-        return { grantee: { id: text }, permission }
-      case 'uri': {
-        const group = groupOf(text)
-        if (!group) throw wrong('Invalid group uri')
-        return { grantee: { group }, permission }
-      }
-      case 'emailaddress':
-        throw byEmail({ Header: header })
-      default:
-        throw wrong('Argument format not recognized')
-    }
-  })
 }
 
 const PERMISSIONS: readonly Permission[] = ['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL']
@@ -155,33 +120,6 @@ export function readGrant(node: XmlNode): Grant {
   throw new S3Error('MalformedACLError')
 }
 
-/** As in S3 since October 2025: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html */
-function byEmail(fields: Record<string, string> = {}): S3Error {
-  return new S3Error('MethodNotAllowed', {
-    message: 'Grants by e-mail address have ended: grant by canonical id.',
-    fields,
-  })
-}
-
-const URIS: Readonly<Record<Group, string>> = {
-  AllUsers: 'http://acs.amazonaws.com/groups/global/AllUsers',
-  AuthenticatedUsers: 'http://acs.amazonaws.com/groups/global/AuthenticatedUsers',
-  LogDelivery: 'http://acs.amazonaws.com/groups/s3/LogDelivery',
-}
-
-export function uriOf(group: Group): string {
-  return URIS[group]
-}
-
-/** Returns the group of a URI; undefined for an unknown one. */
-function groupOf(uri: string): Group | undefined {
-  return (Object.keys(URIS) as Group[]).find((group) => URIS[group] === uri)
-}
-
-function isCanonicalId(id: string): boolean {
-  return /^[0-9a-f]{64}$/.test(id) || id === ANONYMOUS_ID
-}
-
 /** The ACL of what belongs to its owner alone. */
 export function privateAcl(owner: string): Acl {
   return { owner, grants: [{ grantee: { id: owner }, permission: 'FULL_CONTROL' }] }
@@ -199,16 +137,4 @@ export function withPublic(acl: Acl, granted: PublicGrants): Acl {
     ...acl,
     grants: [...acl.grants, ...more.map((permission) => ({ grantee: { group: 'AllUsers' as const }, permission }))],
   }
-}
-
-const OWNERSHIPS: readonly Ownership[] = ['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter']
-
-/** Throws InvalidArgument for an unknown object ownership. */
-export function readOwnership(text: string, code: 'InvalidArgument' | 'MalformedXML' = 'InvalidArgument'): Ownership {
-  const ownership = OWNERSHIPS.find((one) => one === text)
-  if (ownership) return ownership
-  throw new S3Error(code, {
-    message: 'Object ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.',
-    fields: { ArgumentName: 'ObjectOwnership', ArgumentValue: text.slice(0, 100) },
-  })
 }

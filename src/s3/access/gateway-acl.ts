@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { type CannedName, readCannedName } from '../../access/values/acl-values.js'
+import { headerText } from '../../access/values/header-values.js'
 import type { Context } from '../../api/context.js'
 import type { PolicyEntry } from '../../api/gateway.js'
 import type { S3Request } from '../../api/request.js'
@@ -23,7 +25,7 @@ const NOBODY: PublicGrants = { READ: false, WRITE: false }
  * The canned ACLs that the gateway's rules can represent:
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl
  */
-const canned: Readonly<Record<string, PublicGrants>> = {
+const canned: Readonly<Partial<Record<CannedName, PublicGrants>>> = {
   private: NOBODY,
   'public-read': { READ: true, WRITE: false },
   'public-read-write': { READ: true, WRITE: true },
@@ -31,7 +33,6 @@ const canned: Readonly<Record<string, PublicGrants>> = {
   'bucket-owner-read': NOBODY,
   'bucket-owner-full-control': NOBODY,
 }
-const neverTrue = ['authenticated-read', 'aws-exec-read', 'log-delivery-write']
 
 /** On a bucket, READ is listing, and WRITE is storing and deleting objects. */
 export function bucketGrants({ entries, hidden }: PublicAccess): PublicGrants {
@@ -51,16 +52,14 @@ function grantsByRules(entries: readonly PolicyEntry[], key: string): PublicGran
 
 /** Reads x-amz-acl; undefined if absent. Throws InvalidArgument, AccessControlListNotSupported. */
 function cannedAcl(headers: IncomingHttpHeaders): PublicGrants | undefined {
-  const name = headers[ACL]?.toString()
-  if (name === undefined) return undefined
-  const grants = Object.hasOwn(canned, name) ? canned[name] : undefined
+  const text = headerText(headers, ACL)
+  if (text === undefined) return undefined
+  const name = readCannedName(text)
+  const grants = canned[name]
   if (grants) return grants
-  if (neverTrue.includes(name)) {
-    throw new S3Error('AccessControlListNotSupported', {
-      message: `The canned ACL ${name} is for groups that the gateway does not have. The gateway has only rules for everybody, set with PutBucketPolicy.`,
-    })
-  }
-  throw new S3Error('InvalidArgument', { fields: { ArgumentName: 'x-amz-acl', ArgumentValue: name.slice(0, 100) } })
+  throw new S3Error('AccessControlListNotSupported', {
+    message: `The canned ACL ${name} is for groups that the gateway does not have. The gateway has only rules for everybody, set with PutBucketPolicy.`,
+  })
 }
 
 /** Returns true if both are equal. */

@@ -1,9 +1,9 @@
+import { readOwnership } from '../../access/values/acl-values.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { isPrivate } from './acl-operations.js'
-import { readOwnership } from './acl-syntax.js'
 
 export const bucketOwnershipControls = bucketSetting({
   name: 'BucketOwnershipControls',

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { readOwnership } from '../../access/values/acl-values.js'
+import { headerText, OWNERSHIP } from '../../access/values/header-values.js'
 import type { Acl, Ownership, Tag } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
@@ -8,13 +10,11 @@ import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { endUploads } from '../../state/uploads/upload-sweep.js'
 import { aclOfBucket, isPrivate } from '../access/acl-operations.js'
-import { ACL_HEADERS, aclOfHeaders, readOwnership } from '../access/acl-syntax.js'
-import { headerText } from '../object/attributes.js'
+import { ACL_HEADERS, aclOfHeaders } from '../access/acl-syntax.js'
 import { BUCKET_TAGS, readTags } from '../tags.js'
 import { requireLocks } from '../versions/version.js'
 import { requireBucket, requireBucketName } from './owner.js'
 
-const OWNERSHIP = 'x-amz-object-ownership'
 const LOCK = 'x-amz-bucket-object-lock-enabled'
 
 export const createBucket = defineOperation({

@@ -1,5 +1,6 @@
 import pMap from 'p-map'
 import { askedOf, bypassesRetention, ofRemoval } from '../../access/required-actions.js'
+import { isVersionId } from '../../access/values/query-values.js'
 import type { Context } from '../../api/context.js'
 import type { LoggedRemoval, S3Request } from '../../api/request.js'
 import type { Precondition } from '../../api/store.js'
@@ -13,7 +14,7 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { causeOf } from '../object/attributes.js'
 import { removalPrecondition } from '../object/write-conditions.js'
-import { hasVersions, isVersionId } from '../versions/version.js'
+import { hasVersions } from '../versions/version.js'
 import { requireBucket } from './owner.js'
 
 /**
@@ -90,6 +91,7 @@ async function refusalOf(
   { key, versionId }: Wanted,
   { authorizer }: Context,
 ): Promise<S3Error | undefined> {
+  if (versionId !== undefined && !isVersionId(versionId)) return new S3Error('NoSuchVersion')
   try {
     await authorizer.decide(...ofRemoval({ bucket, key, versionId }, headers))
     return undefined

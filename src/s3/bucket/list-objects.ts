@@ -1,3 +1,4 @@
+import { listValue } from '../../access/values/query-values.js'
 import type { Context, StorageClasses } from '../../api/context.js'
 import type { ObjectChecksum } from '../../api/state.js'
 import type { StoreEntry, StorePage } from '../../api/store.js'
@@ -119,8 +120,8 @@ export function readListRequest(query: Query, maxName = 'max-keys'): ListRequest
     })
   }
   return {
-    prefix: query.get('prefix') ?? '',
-    delimiter: query.get('delimiter') ?? '',
+    prefix: listValue(query, 'prefix') ?? '',
+    delimiter: listValue(query, 'delimiter') ?? '',
     maxKeys: pageSize(maxName, query.get(maxName)),
     name: encodingType === 'url' ? urlEncoded : (text) => text,
     encodingType,

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { refuseRestricted, requireExpectedOwner } from '../../access/authorize.js'
 import { ofHeaders, ofWrite } from '../../access/required-actions.js'
+import { requireHeaders } from '../../access/values/header-values.js'
 import type { Context } from '../../api/context.js'
 import type { Reply, S3Request } from '../../api/request.js'
 import { VERSION_2 } from '../../auth/signatures/version-2.js'
@@ -148,6 +149,7 @@ async function decideForm(
   key: string,
 ): Promise<boolean> {
   const headers = fields.headers()
+  requireHeaders(headers)
   const tagging = fields.get('tagging')
   const requested = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const names = ['s3:PutObject', ...ofHeaders(headers, storageClasses)]

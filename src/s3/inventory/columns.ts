@@ -1,9 +1,10 @@
+import { uriOf } from '../../access/values/acl-values.js'
 import type { Acl, ObjectAcl } from '../../api/access.js'
 import type { Presence } from '../../api/archive.js'
 import type { InventoryField, InventoryFields, InventoryValues } from '../../api/inventory.js'
 import type { StoredObject } from '../../api/store.js'
 import type { ObjectLock } from '../../api/versions.js'
-import { privateAcl, uriOf } from '../access/acl-syntax.js'
+import { privateAcl } from '../access/acl-syntax.js'
 
 /** `time`: ms since 1970. */
 export type ColumnType = InventoryField['type'] | 'boolean'

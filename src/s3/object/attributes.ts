@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { headerText, REDIRECT, readRedirect, STORAGE_CLASS } from '../../access/values/header-values.js'
 import type { Context, Registered, ServerFacts } from '../../api/context.js'
 import type { StoredHeaders } from '../../api/gateway.js'
 import type { ObjectEventName } from '../../api/hooks.js'
@@ -10,12 +11,9 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { storedContentEncoding } from '../../http/body/declared-digests.js'
 import { isLabel } from '../../plugins/storage-class.js'
 
+export { headerText, REDIRECT }
+
 const META = 'x-amz-meta-'
-
-/** Where a web site sends visitors of the object. S3 returns it, and does not redirect, where it serves its API. */
-export const REDIRECT = 'x-amz-website-redirect-location'
-
-const MAX_REDIRECT_CHARACTERS = 2048
 
 /** The default of S3; the defaults of gateways differ. */
 const DEFAULT_TYPE = 'binary/octet-stream'
@@ -46,7 +44,7 @@ export function readAttributes(headers: IncomingHttpHeaders, rules: MetadataRule
  * these classes.
  */
 export function labelOf(headers: IncomingHttpHeaders, { server }: Pick<MetadataRules, 'server'>): { label?: string } {
-  const asked = headerText(headers, 'x-amz-storage-class')
+  const asked = headerText(headers, STORAGE_CLASS)
   if (asked === undefined || !isLabel(asked)) return {}
   if (server.storageClassLabels === 'keep') return { label: asked }
   throw new S3Error('InvalidStorageClass', {
@@ -77,14 +75,7 @@ function storedHeaders(headers: IncomingHttpHeaders): StoredHeaders {
 /** Throws InvalidRedirectLocation. */
 export function redirectOf(headers: IncomingHttpHeaders): Pick<StoredHeaders, typeof REDIRECT> {
   const location = headerText(headers, REDIRECT)
-  if (location === undefined) return {}
-  if (!/^(https?:\/)?\//.test(location)) throw new S3Error('InvalidRedirectLocation')
-  if (location.length > MAX_REDIRECT_CHARACTERS) {
-    throw new S3Error('InvalidRedirectLocation', {
-      message: `The length of website redirect location cannot exceed ${MAX_REDIRECT_CHARACTERS} characters.`,
-    })
-  }
-  return { [REDIRECT]: location }
+  return location === undefined ? {} : { [REDIRECT]: readRedirect(location) }
 }
 
 function readMetadata(
@@ -102,11 +93,6 @@ function readMetadata(
   }
   if (size > max) throw new S3Error('MetadataTooLarge', { fields: { Size: size, MaxSizeAllowed: max } })
   return Object.fromEntries(metadata)
-}
-
-export function headerText(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name]
-  return Array.isArray(value) ? value.join(',') : value
 }
 
 /** Reads the checksum algorithm in a header; undefined if absent. Throws InvalidRequest for an unknown one. */

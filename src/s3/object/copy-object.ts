@@ -1,4 +1,5 @@
 import { askedOf } from '../../access/required-actions.js'
+import { METADATA_DIRECTIVE, readMetadataDirective } from '../../access/values/header-values.js'
 import type { ObjectAcl } from '../../api/access.js'
 import type { AdmittedWrite } from '../../api/archive.js'
 import type { Context } from '../../api/context.js'
@@ -108,7 +109,8 @@ async function prepare(
     const { bucket, key, ref } = from
     const reading = askedOf('s3:GetObjectTagging', { bucket, key, versionId: ref?.id })
     await context.authorizer.decide(reading)
-    await context.authorizer.decide({ action: 's3:PutObjectTagging', bucket: request.bucket, key: request.key })
+    const setting = { bucket: request.bucket, key: request.key, more: { requested: tags } }
+    await context.authorizer.decide({ action: 's3:PutObjectTagging', ...setting })
     if (bucket !== request.bucket) await context.checks.requireOwner(bucket, { action: reading.action, key })
   }
   const precondition = writePrecondition(request.headers)
@@ -212,12 +214,7 @@ function isItself(request: S3Request<'object'>, { bucket, key, ref }: CopySource
 
 /** Throws InvalidArgument. */
 function metadataDirective({ headers }: S3Request<'object'>): 'COPY' | 'REPLACE' {
-  const directive = headerText(headers, 'x-amz-metadata-directive') ?? 'COPY'
-  if (directive === 'COPY' || directive === 'REPLACE') return directive
-  throw new S3Error('InvalidArgument', {
-    message: 'Unknown metadata directive.',
-    fields: { ArgumentName: 'x-amz-metadata-directive', ArgumentValue: directive },
-  })
+  return readMetadataDirective(headerText(headers, METADATA_DIRECTIVE) ?? 'COPY')
 }
 
 /**

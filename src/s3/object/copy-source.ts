@@ -1,4 +1,5 @@
 import { askedOf } from '../../access/required-actions.js'
+import { headerText, malformedSource, readCopyPath } from '../../access/values/header-values.js'
 import type { RequestedAction } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { CustomerKey } from '../../api/encryption.js'
@@ -7,10 +8,9 @@ import type { ReplyHeaders, S3Request } from '../../api/request.js'
 import type { Source, StoredObject } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
-import { copySourcePath, refuseNoBucketName } from '../../http/addressing.js'
+import { refuseNoBucketName } from '../../http/addressing.js'
 import { digesting } from '../../objects/sources.js'
 import { refOf } from '../versions/version.js'
-import { headerText } from './attributes.js'
 import { COPY_SOURCE, checkConditions, failed } from './read-conditions.js'
 
 export interface CopySource {
@@ -29,13 +29,10 @@ export async function readCopySource(
   context: Pick<Context, 'limits' | 'gateway'>,
 ): Promise<CopySource> {
   const { limits } = context
-  const header = headerText(request.headers, 'x-amz-copy-source') ?? ''
-  const source = copySourcePath(header)
-  if (!source) throw malformed()
-  const { path, query } = source
+  const { path, query } = readCopyPath(headerText(request.headers, 'x-amz-copy-source') ?? '')
   const ref = query === '' ? undefined : await refOf(new Query(query), context)
   const slash = path.indexOf('/')
-  if (slash <= 0 || slash === path.length - 1) throw malformed()
+  if (slash <= 0 || slash === path.length - 1) throw malformedSource()
   const bucket = path.slice(0, slash)
   refuseNoBucketName(bucket)
   const key = path.slice(slash + 1)
@@ -63,13 +60,6 @@ export async function headSource(context: Pick<Context, 'store'>, from: CopySour
 
 export function sourceVersionHeaders({ versionId }: StoredObject): ReplyHeaders {
   return versionId === undefined ? {} : { 'x-amz-copy-source-version-id': versionId }
-}
-
-function malformed(): S3Error {
-  return new S3Error('InvalidArgument', {
-    message: 'Copy Source must mention the source bucket and key: sourcebucket/sourcekey, percent-encoded.',
-    fields: { ArgumentName: 'x-amz-copy-source' },
-  })
 }
 
 /** Checks the conditions on the source. A condition that gives 304 on a read gives 412 on a copy. */

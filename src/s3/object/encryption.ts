@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import {
+  type EncryptionName,
+  headerText,
+  KEY_ID,
+  readCustomerAlgorithm,
+  readEncryption,
+  readKeyId,
+  SSE,
+} from '../../access/values/header-values.js'
 import type { Context } from '../../api/context.js'
 import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncryption } from '../../api/encryption.js'
 import type { ReplyHeaders, RequestHead } from '../../api/request.js'
@@ -10,13 +19,11 @@ import { childText, document, element, parseXml, type XmlNode } from '../../comm
 import { xml } from '../../http/reply.js'
 import { CUSTOMER_KEY_BYTES } from '../../objects/encryption/customer-key.js'
 import { requireApplicable } from '../../objects/encryption/encryption.js'
-import { isKeyId, OWN_KEY } from '../../objects/encryption/key-file.js'
+import { OWN_KEY } from '../../objects/encryption/key-file.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
-import { headerText } from './attributes.js'
 
-/** The header by which a write asks for encryption, and an answer states it. */
-export const SSE = 'x-amz-server-side-encryption'
-const KEY_ID = `${SSE}-aws-kms-key-id`
+export { SSE }
+
 const BUCKET_KEY = `${SSE}-bucket-key-enabled`
 const CUSTOMER = `${SSE}-customer`
 const SOURCE_CUSTOMER = 'x-amz-copy-source-server-side-encryption-customer'
@@ -59,7 +66,7 @@ function askedServerKey(headers: IncomingHttpHeaders): ServerKey | undefined {
   if (bucketKey !== undefined && bucketKey !== 'true' && bucketKey !== 'false')
     throw invalid(BUCKET_KEY, `${BUCKET_KEY} is "true" or "false".`)
   if (asked === undefined) return undefined
-  const algorithm = readAlgorithm(asked, invalid(SSE, 'The encryption method specified is not supported'))
+  const algorithm = implemented(readEncryption(asked))
   if (algorithm === 'AES256') return { algorithm }
   return {
     algorithm,
@@ -68,18 +75,12 @@ function askedServerKey(headers: IncomingHttpHeaders): ServerKey | undefined {
   }
 }
 
-function readAlgorithm(text: string, wrong: S3Error): ServerKey['algorithm'] {
-  if (text === 'AES256' || text === 'aws:kms') return text
-  if (text !== 'aws:kms:dsse') throw wrong
+function implemented(name: EncryptionName): ServerKey['algorithm'] {
+  if (name !== 'aws:kms:dsse') return name
   throw new S3Error('NotImplemented', {
-    message: `Encryption with ${text} is not implemented: use aws:kms, or AES256.`,
+    message: `Encryption with ${name} is not implemented: use aws:kms, or AES256.`,
     fields: { Header: SSE },
   })
-}
-
-function readKeyId(text: string): string {
-  if (isKeyId(text)) return text
-  throw new S3Error('KMS.NotFoundException', { message: `Invalid keyId '${text.slice(0, 100)}'` })
 }
 
 /**
@@ -99,7 +100,7 @@ export function customerKey(
   if (!request.secure && !server.customerKeysOverHttp && !isOfThisMachine(request))
     throw new S3Error('InvalidRequest', { message: `${DEMANDED} be made over a secure connection.` })
   if (algorithm === undefined) throw invalid(algorithmHeader, `${DEMANDED} provide a valid encryption algorithm.`)
-  if (algorithm !== 'AES256') throw new S3Error('InvalidEncryptionAlgorithmError')
+  readCustomerAlgorithm(algorithm)
   if (text === undefined) throw invalid(keyHeader, `${DEMANDED} provide an appropriate secret key.`)
   if (md5 === undefined) throw invalid(md5Header, `${DEMANDED} provide the client calculated MD5 of the secret key.`)
   const key = Buffer.from(text, 'base64')
@@ -224,7 +225,9 @@ export const bucketEncryption = bucketSetting({
           message: 'ServerSideEncryptionConfiguration has one Rule with one ApplyServerSideEncryptionByDefault.',
         })
       refuseBlocked(rule)
-      const algorithm = readAlgorithm(childText(byDefault, 'SSEAlgorithm') ?? '', new S3Error('MalformedXML'))
+      const algorithm = implemented(
+        readEncryption(childText(byDefault, 'SSEAlgorithm') ?? '', new S3Error('MalformedXML')),
+      )
       const keyId = childText(byDefault, 'KMSMasterKeyID')
       if (keyId !== undefined && algorithm !== 'aws:kms')
         throw new S3Error('InvalidArgument', {

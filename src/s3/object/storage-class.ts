@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { headerText, STORAGE_CLASS } from '../../access/values/header-values.js'
 import type { AdmittedWrite, ClassWrite, Presence, PresenceFacts } from '../../api/archive.js'
 import type { Context, Registered, StorageClasses } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
@@ -8,11 +9,10 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { utf8Bytes } from '../../common/header-text.js'
 import { element } from '../../common/xml.js'
 import { isHotClass } from '../../plugins/storage-class.js'
-import { headerText } from './attributes.js'
 
 /** Returns the archive class that a write requests; undefined for a normal class. */
 export function askedClass(headers: IncomingHttpHeaders): string | undefined {
-  const asked = headerText(headers, 'x-amz-storage-class')
+  const asked = headerText(headers, STORAGE_CLASS)
   return asked === undefined || isHotClass(asked) ? undefined : asked
 }
 

@@ -1,3 +1,4 @@
+import { isVersionId } from '../../access/values/query-values.js'
 import type { Context } from '../../api/context.js'
 import type { VersionEntry, VersionPage } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -17,7 +18,7 @@ import {
 } from '../bucket/list-objects.js'
 import { bucketOwnerElement } from '../bucket/owner.js'
 import { asksForRestores } from '../object/storage-class.js'
-import { hasVersions, isVersionId } from './version.js'
+import { hasVersions } from './version.js'
 
 type Entry = Exclude<VersionEntry<ListedObject>, { readonly kind: 'prefix' }>
 

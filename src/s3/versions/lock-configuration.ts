@@ -1,10 +1,10 @@
+import { isLockMode } from '../../access/values/lock-values.js'
 import type { LockRule } from '../../api/versions.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { requireDigest } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
-import { isLockMode } from './lock-headers.js'
 import { requireLocks } from './version.js'
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-lock-managing.html */

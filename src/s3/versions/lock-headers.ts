@@ -1,16 +1,20 @@
-import { readDate } from '../../access/language/operators.js'
 import { askedOf } from '../../access/required-actions.js'
+import { headerText } from '../../access/values/header-values.js'
+import {
+  HOLD,
+  invalidLock,
+  MODE,
+  readLegalHold,
+  readLockMode,
+  readRetainUntil,
+  UNTIL,
+} from '../../access/values/lock-values.js'
 import type { RequestedAction } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders, RequestBody, S3Request } from '../../api/request.js'
-import type { LockMode, ObjectLock } from '../../api/versions.js'
+import type { ObjectLock } from '../../api/versions.js'
 import { S3Error, unless } from '../../common/errors/s3-error.js'
-import { headerText } from '../object/attributes.js'
 import { requireLocks } from './version.js'
-
-const MODE = 'x-amz-object-lock-mode'
-const UNTIL = 'x-amz-object-lock-retain-until-date'
-const HOLD = 'x-amz-object-lock-legal-hold'
 
 /** Headers of a write that lock the object, and of GET and HEAD that say how it is locked. */
 export const LOCK_HEADERS: readonly string[] = [MODE, UNTIL, HOLD]
@@ -41,41 +45,19 @@ export async function askedLock(
 function lockOf(headers: S3Request['headers'], now: number): ObjectLock {
   const [mode, until, hold] = [headerText(headers, MODE), headerText(headers, UNTIL), headerText(headers, HOLD)]
   if ((mode === undefined) !== (until === undefined))
-    throw invalid('x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied', UNTIL)
-  if (mode !== undefined && !isLockMode(mode)) throw invalid('Unknown wormMode directive.', MODE, mode)
-  if (hold !== undefined && hold !== 'ON' && hold !== 'OFF')
-    throw invalid('Legal Hold must be either of ON or OFF', HOLD, hold)
-  return {
-    ...(mode !== undefined && until !== undefined && { mode, until: endOf(until, now) }),
-    ...(hold === 'ON' && { hold: true }),
+    throw invalidLock('x-amz-object-lock-retain-until-date and x-amz-object-lock-mode must both be supplied', UNTIL)
+  const asked = {
+    ...(mode !== undefined && until !== undefined && { mode: readLockMode(mode), until: readRetainUntil(until) }),
+    ...(hold !== undefined && readLegalHold(hold) && { hold: true as const }),
   }
-}
-
-export function isLockMode(mode: string | undefined): mode is LockMode {
-  return mode === 'GOVERNANCE' || mode === 'COMPLIANCE'
-}
-
-function endOf(text: string, now: number): number {
-  const until = readEnd(text)
-  if (until === undefined) throw invalid('The retain until date must be provided in ISO 8601 format', UNTIL, text)
-  requireAhead(until, now)
-  return until
-}
-
-/** Reads a date with a time in ISO 8601, ms since 1970; undefined for any other text. */
-export function readEnd(text: string): number | undefined {
-  return text.includes('T') ? readDate(text) : undefined
+  if (asked.until !== undefined) requireAhead(asked.until, now)
+  return asked
 }
 
 /** Throws InvalidArgument for an end that has passed. S3 bounds only the period of the default retention. */
 export function requireAhead(until: number, now: number): void {
   if (until > now) return
-  throw invalid('The retain until date must be in the future!', UNTIL, new Date(until).toISOString())
-}
-
-function invalid(message: string, name: string, value?: string): S3Error {
-  const fields = { ArgumentName: name, ...(value !== undefined && { ArgumentValue: value.slice(0, 100) }) }
-  return new S3Error('InvalidArgument', { message, fields })
+  throw invalidLock('The retain until date must be in the future!', UNTIL, new Date(until).toISOString())
 }
 
 /**

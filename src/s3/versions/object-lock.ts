@@ -1,4 +1,5 @@
 import { askedOf, bypassesRetention } from '../../access/required-actions.js'
+import { isLockMode, readEnd } from '../../access/values/lock-values.js'
 import type { Context } from '../../api/context.js'
 import type { Operation } from '../../api/operation.js'
 import type { S3Request } from '../../api/request.js'
@@ -7,7 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, requireChildren } from '../../common/xml.js'
 import { requireDigest, requireDocument } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
-import { isLockMode, readEnd, requireAhead } from './lock-headers.js'
+import { requireAhead } from './lock-headers.js'
 import { refOf, requireLocks, versionHeaders } from './version.js'
 
 export const getObjectRetention = readOperation('GetObjectRetention', 'retention', ({ mode, until }) => {

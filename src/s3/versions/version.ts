@@ -1,6 +1,6 @@
+import { readVersionId } from '../../access/values/query-values.js'
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import type { Query } from '../../common/query.js'
 import { notLocked, notVersioned } from '../../gateway/objects/versions.js'
 import { refuseVersion } from '../../http/read-request.js'
@@ -27,11 +27,6 @@ export async function requireLocks({ gateway }: Of, name: string): Promise<void>
   if (!(await gateway.features()).locks) throw notLocked(name)
 }
 
-/** True for `null`, and for a text of the form that ids of versions have. */
-export function isVersionId(id: string): boolean {
-  return id === 'null' || /^[0-9a-f]{32}$/.test(id)
-}
-
 /**
  * Returns the version that a query names; undefined for the current one, which is the only one of a gateway without
  * versions. Throws InvalidArgument.
@@ -43,11 +38,7 @@ export async function refOf(query: Query, context: Of): Promise<{ readonly id: s
     refuseVersion(query)
     return undefined
   }
-  if (isVersionId(id)) return { id }
-  throw new S3Error('InvalidArgument', {
-    message: 'Invalid version id specified',
-    fields: { ArgumentName: 'versionId', ArgumentValue: id.slice(0, 200) },
-  })
+  return { id: readVersionId(id) }
 }
 
 /** The id of a version for the headers of an answer; nothing in a bucket that was never versioned. */
