@@ -1,5 +1,6 @@
 import { type Command, CommanderError, Option as Flag } from 'commander'
 import { S3Error } from '../common/errors/s3-error.js'
+import { redactMessage } from '../common/redact-value.js'
 import {
   type Config,
   ConfigError,
@@ -160,13 +161,18 @@ export function exitCodeOf(error: unknown): number {
   return error instanceof ConfigError ? EXIT_BAD_OPTIONS : EXIT_FAILURE
 }
 
+/** The message of an error, without secrets of the addresses in it. */
 export function describeError(error: unknown): string {
+  return redactMessage(messageOf(error))
+}
+
+function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   // Its message is for clients of a server, and refers them to the server's log. A command has none.
   if (error instanceof S3Error && error.code === 'InternalError' && error.cause instanceof Error)
-    return describeError(error.cause)
+    return messageOf(error.cause)
   // connect() to a name with several addresses fails with an AggregateError without a message.
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(describeError).join('; ')
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
   return error.message
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { version } from '../common/files/package-folder.js'
 import { createLogger } from '../common/log.js'
+import { redactMessage } from '../common/redact-value.js'
 import { addCommand, configOf } from './command.js'
 import { commands, GROUPS } from './commands.js'
 import { addCompletionCommand } from './completion/completion.js'
@@ -19,6 +20,8 @@ export function createProgram(): Command {
     .addHelpText('after', '\n`dealgate` alone is `dealgate serve`. Options of a command: dealgate <command> --help')
     .exitOverride()
     .helpCommand(false)
+    // Commander quotes unknown options with their values.
+    .configureOutput({ outputError: (message, write) => write(redactMessage(message)) })
     // A secret key may begin with -V: only what stands before the command is an option of the program.
     .enablePositionalOptions()
   const groups = new Map<string, Command>()

@@ -32,6 +32,16 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/**
+ * True for a JSON text with an escape such as `\ud800` that is no half of a pair: its value is no Unicode text, which
+ * UTF-8, databases and other programs replace or refuse.
+ * @param json well-formed, decoded from UTF-8
+ */
+export function hasLoneSurrogate(json: string): boolean {
+  if (!/\\u[dD][89a-fA-F]/.test(json)) return false
+  return /\\u[dD][89a-fA-F]/.test(json.replace(/\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|[^u])/g, ''))
+}
+
 /** The object of a JSON text; undefined for any other text. */
 export function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   const value = parseJson(text)

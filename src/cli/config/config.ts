@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { redactMessage, redactValue } from '../../common/redact-value.js'
 import { didYouMean, type Option } from './option.js'
 import {
   type Config,
@@ -33,12 +34,14 @@ export {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 
-  constructor(readonly problems: readonly string[]) {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    const shown = problems.map(redactMessage)
     super(
-      problems.length === 1
-        ? problems[0]
-        : `${problems.length} options are wrong:\n${problems.map((p) => `  ${p}`).join('\n')}`,
+      shown.length === 1 ? shown[0] : `${shown.length} options are wrong:\n${shown.map((p) => `  ${p}`).join('\n')}`,
     )
+    this.problems = shown
   }
 }
 
@@ -130,9 +133,15 @@ function check(name: OptionName, given: GivenValue | undefined, problems: string
   if (result.success) return Object.freeze(option.kind.locate?.(result.data, given.folder) ?? result.data)
   const message = result.error.issues[0]?.message ?? 'is not valid'
   const value = JSON.stringify(given.value)
-  const shown = option.secret || message.includes(value) ? '' : `, not ${value}`
-  problems.push(`${given.from} ${message}${shown}`)
+  const shown = option.secret || message.includes(value) ? '' : `, not ${redactValue(value)}`
+  problems.push(`${given.from} ${withoutSecrets(message, given.value)}${shown}`)
   return option.default
+}
+
+/** A message may quote the value, or one of a list. */
+function withoutSecrets(message: string, value: unknown): string {
+  const texts = [value].flat().flatMap((each) => (typeof each === 'string' ? [each, ...each.split(',')] : []))
+  return texts.reduce((safe, text) => (text === '' ? safe : safe.replaceAll(text, () => redactValue(text))), message)
 }
 
 function collect(sources: ConfigSources, problems: string[]): Map<string, GivenValue> {

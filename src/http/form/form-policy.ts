@@ -1,5 +1,5 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import { isDeeper } from '../../common/json.js'
+import { hasLoneSurrogate, isDeeper } from '../../common/json.js'
 
 /** A parsed policy document: the conditions on a form. */
 export interface FormPolicy {
@@ -40,15 +40,18 @@ const MAX_LEVELS = 3
 
 function parse(base64: string): { expiration?: unknown; conditions?: unknown } {
   if (!/^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/.test(base64)) throw invalid('Invalid Base64.')
+  let json: string
   let document: unknown
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(base64, 'base64'))
     // S3 escapes a dollar sign as `\$`, which is not valid JSON.
-    document = JSON.parse(text.replace(/(\\\\)|\\\$/g, (_, pair: string | undefined) => pair ?? '$'))
+    json = text.replace(/(\\\\)|\\\$/g, (_, pair: string | undefined) => pair ?? '$')
+    document = JSON.parse(json)
   } catch (cause) {
     throw invalid('Invalid JSON.', cause)
   }
   if (typeof document !== 'object' || document === null || Array.isArray(document)) throw invalid('Invalid JSON.')
+  if (hasLoneSurrogate(json)) throw invalid('An escape is no Unicode character.')
   // Error messages contain the condition, and JSON.stringify fails at an unbounded depth.
   if (isDeeper(document, MAX_LEVELS)) throw invalid('The document is nested too deeply.')
   return document

@@ -4,7 +4,7 @@ import pLimit from 'p-limit'
 import { S3Error, slowDown } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { MAX_RECIPIENTS } from './age-header.js'
-import { type NamedKey, parseKeys, withNewest } from './key-file.js'
+import { isKeyId, type NamedKey, parseKeys, withNewest } from './key-file.js'
 
 /** Time that the program has for an answer, ms. */
 const MAX_ANSWER_MS = 10_000
@@ -52,6 +52,8 @@ export class KeyCommand {
    * @param again also if the program was asked a while ago
    */
   async find(keyId: string, again = false): Promise<NamedKey | undefined> {
+    // A gateway of others may have any text beside an object.
+    if (!isKeyId(keyId)) return undefined
     const key = this.#keys.get(keyId)
     const isOld = again && this.#keys.getRemainingTTL(keyId) < KEPT_MS.key - KEPT_MS.none
     if (key && !isOld) return key

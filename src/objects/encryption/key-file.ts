@@ -16,9 +16,12 @@ export const OWN_KEY = 'aws/s3'
 
 const KEY_ID = /^\w[\w:/.+=,@-]{0,255}$/
 
-/** True for a text that can name a key: it is stored with objects, and an argument of a program. */
+/**
+ * True for a text that can name a key: it is stored with objects, and an argument of a program, which may take it for a
+ * path. No element of it is `.` or `..`.
+ */
 export function isKeyId(text: string): boolean {
-  return KEY_ID.test(text)
+  return KEY_ID.test(text) && !/(^|\/)\.{1,2}(\/|$)/.test(text)
 }
 
 export interface NamedKey {

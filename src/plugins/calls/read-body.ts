@@ -1,6 +1,6 @@
 import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { isDeeper } from '../../common/json.js'
+import { hasLoneSurrogate, isDeeper } from '../../common/json.js'
 import { repeatedParameter, wholeNumber } from '../../common/query.js'
 import { parseDocument, type XmlNode } from '../../common/xml.js'
 import { readSmallForm } from '../../http/form/read-form.js'
@@ -106,6 +106,9 @@ function parseJson(text: string): unknown {
   } catch {
     // The reason that JSON.parse gives quotes the body, which may have a secret.
     throw new S3Error('InvalidRequest', { message: 'The body is not valid JSON.' })
+  }
+  if (hasLoneSurrogate(text)) {
+    throw new S3Error('InvalidRequest', { message: 'The body has an escape that is no Unicode character.' })
   }
   if (isDeeper(value, MAX_DEPTH)) {
     throw new S3Error('InvalidRequest', { message: `The body is nested more than ${MAX_DEPTH} levels deep.` })

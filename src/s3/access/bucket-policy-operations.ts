@@ -2,6 +2,7 @@ import { isPublicAcl } from '../../access/acl.js'
 import { isPublic, MAX_POLICY_BYTES, parsePolicy } from '../../access/policy.js'
 import type { Context } from '../../api/context.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { hasLoneSurrogate } from '../../common/json.js'
 import { document, element } from '../../common/xml.js'
 import { noContent, xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
@@ -27,6 +28,8 @@ export const bucketPolicy = bucketSetting({
     maxBytes: MAX_POLICY_BYTES,
     async run(bytes, { bucket }, context) {
       const text = decodeUtf8(bytes)
+      if (hasLoneSurrogate(text))
+        throw new S3Error('MalformedPolicy', { message: 'The policy has an escape that is no Unicode character.' })
       const parsed = parsePolicy(text, { kind: 'bucket', bucket, pluginActions: context.plugins.actions })
       await replacePolicy(context, bucket, { document: text, parsed, entries: toEntries(text, bucket) ?? [] })
       return noContent()

@@ -9,7 +9,7 @@ import type { Sessions } from '../../auth/signer.js'
 import { networkOf } from '../../common/cidr.js'
 import { ClientRate } from '../../common/client-rate.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { parseJson, repeatedName } from '../../common/json.js'
+import { hasLoneSurrogate, parseJson, repeatedName } from '../../common/json.js'
 import type { CacheUse } from '../../common/metrics.js'
 import { element, XML_DECLARATION } from '../../common/xml.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
@@ -204,6 +204,8 @@ function readPolicy(parameters: Parameters, { policyProblem }: StsDeps): Readonl
   if (text === undefined) return undefined
   const document = parseJson(text)
   if (document === undefined) throw stsError('MalformedPolicyDocument', 'The policy is not valid JSON.')
+  if (hasLoneSurrogate(text))
+    throw stsError('MalformedPolicyDocument', 'The policy has an escape that is no Unicode character.')
   const name = repeatedName(text)
   const problem = name === undefined ? policyProblem(document) : `${JSON.stringify(name)} occurs twice in one object.`
   if (problem !== undefined) throw stsError('MalformedPolicyDocument', problem)

@@ -4,7 +4,7 @@ import type { Identity } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../auth/identity-schema.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { repeatedName } from '../../common/json.js'
+import { hasLoneSurrogate, repeatedName } from '../../common/json.js'
 import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { isNameOfSession } from '../../s3/sts/sessions.js'
@@ -270,6 +270,7 @@ function parsed(text: string): unknown {
   } catch {
     refuse('A policy is not JSON.')
   }
+  if (hasLoneSurrogate(text)) refuse('A policy has an escape that is no Unicode character.')
   // JSON.parse takes the last one, which may allow what the first one denies.
   const name = repeatedName(text)
   return name === undefined ? document : refuse(`A policy has the member ${JSON.stringify(name)} twice in one object.`)

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import { isDeeper, isRecord, parseJson } from '../../common/json.js'
+import { hasLoneSurrogate, isDeeper, isRecord, parseJson } from '../../common/json.js'
 import { type HeaderList, HttpError, ReceiveError } from './errors.js'
 import { PortRequest } from './port.js'
 import type { Target } from './routes.js'
@@ -225,8 +225,10 @@ export function textOf(body: Buffer): string {
  * HttpError 400 for any other body.
  */
 export function jsonFields(body: Buffer): Field[] {
-  const value = parseJson(textOf(body))
+  const text = textOf(body)
+  const value = parseJson(text)
   if (value === undefined) throw new HttpError(400, 'The body is not JSON.')
+  if (hasLoneSurrogate(text)) throw new HttpError(400, 'The body has an escape that is no Unicode character.')
   if (!isRecord(value) || isDeeper(value, 1)) {
     throw new HttpError(400, 'The body must be a JSON object of texts, numbers and booleans.')
   }

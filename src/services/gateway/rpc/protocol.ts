@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isDeeper } from '../../../common/json.js'
+import { hasLoneSurrogate, isDeeper } from '../../../common/json.js'
 
 /** Codes of https://www.jsonrpc.org/specification#error_object, and -32000 as gorilla/rpc v2/json2 uses it. */
 const PARSE_ERROR = -32700
@@ -37,11 +37,16 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Parses the body of a call. Throws RpcProtocolError. */
 export function parseBody(body: Buffer): unknown {
+  let text: string
   let message: unknown
   try {
-    message = JSON.parse(decoder.decode(body))
+    text = decoder.decode(body)
+    message = JSON.parse(text)
   } catch {
     throw new RpcProtocolError(PARSE_ERROR, 'The body is not JSON in UTF-8.')
+  }
+  if (hasLoneSurrogate(text)) {
+    throw new RpcProtocolError(PARSE_ERROR, 'The body has an escape that is no Unicode character.')
   }
   if (isDeeper(message, MAX_DEPTH)) {
     throw new RpcProtocolError(PARSE_ERROR, `The body is nested more than ${MAX_DEPTH} levels deep.`)
