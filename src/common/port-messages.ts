@@ -12,8 +12,11 @@ type PortBody = string | Uint8Array
 /** Up to this size a body is sent as text, bytes. */
 const MAX_TEXT_BYTES = 32 * 1024
 
-/** Bytes of an answer that are sent before its reader has taken those before them. */
-export const PORT_WINDOW_BYTES = 1024 * 1024
+/**
+ * Bytes of an answer that are sent before its reader grants more. The reader alone decides how many are under way: it
+ * bounds them for all of its answers together.
+ */
+export const FIRST_WINDOW_BYTES = 32 * 1024
 
 type Id = number
 
@@ -26,8 +29,8 @@ export type PortRequestMessage = readonly [
   body?: PortBody,
 ]
 
-/** A request; the bytes of an answer that its reader has taken; or that the client has gone. */
-export type FromClient = PortRequestMessage | readonly [id: Id, taken: number] | readonly [id: Id]
+/** A request; how many more bytes of an answer may be sent; or that the client has gone. */
+export type FromClient = PortRequestMessage | readonly [id: Id, granted: number] | readonly [id: Id]
 
 /** Names of headers and their values in turn, as for `writeHead`. */
 type PortHeaders = readonly (string | number)[]

@@ -1,8 +1,10 @@
 import { redact } from './log.js'
 
+const NAMES = '(?:secret|passw|pwd|token|credential|signature|api_?key|access_?key)'
+
 /** Parameters and members whose names say that their values are secret. */
-const SECRET =
-  /((?:^|[?&"'\s])[\w.-]*(?:secret|passw|pwd|token|credential|signature|api_?key|access_?key)[\w.-]*"?\s*[=:]\s*"?)[^\s&#;,"']+/gi
+const SECRET = new RegExp(`((?:^|[?&"'\\s])[\\w.-]*${NAMES}[\\w.-]*"?\\s*[=:]\\s*"?)[^\\s&#;,"']+`, 'gi')
+const SECRET_PARAMETER = new RegExp(`([?&][^=&\\s"']*${NAMES}[^=&\\s"']*=)[^\\s&"']+`, 'gi')
 
 /**
  * Removes the secrets of a text that a message quotes whole, such as the value of an option: what stands before the last
@@ -22,6 +24,3 @@ export function redactMessage(message: string): string {
     .replace(/([a-z][a-z0-9+.-]*:\/{0,3})[^\s"'<>@]*:[^\s"'<>]*@/gi, '$1REDACTED@')
     .replace(SECRET_PARAMETER, '$1REDACTED')
 }
-
-const SECRET_PARAMETER =
-  /([?&][^=&\s"']*(?:secret|passw|pwd|token|credential|signature|api_?key|access_?key)[^=&\s"']*=)[^\s&"']+/gi

@@ -1,5 +1,6 @@
 import { OutgoingMessage, type ServerResponse } from 'node:http'
 import type { LentSink, Transfer } from '../api/request.js'
+import type { BeginDownload } from './downloads.js'
 
 /** Idle timeout of a client that reads a download, ms. Media players and file system mounts pause for minutes. */
 const STALLED_MS = 10 * 60_000
@@ -11,8 +12,10 @@ const nodeWrite = OutgoingMessage.prototype.write
  * Forwards an object's bytes to the client, with back-pressure. Resolves to the number of forwarded bytes. If the
  * client disconnects, discards the transfer and resolves. Rejects if the gateway ends early: the caller then cuts the
  * connection, so that a short body never looks complete.
+ * @param begin counts the bytes that wait for the client; absent for an answer that stands alone
  */
-export async function relay(download: Transfer, outgoing: ServerResponse): Promise<number> {
+export async function relay(download: Transfer, outgoing: ServerResponse, begin?: BeginDownload): Promise<number> {
+  const running = begin?.(() => outgoing.destroy())
   let bytes = 0
   let waiting = 0
   let over = false
@@ -28,8 +31,12 @@ export async function relay(download: Transfer, outgoing: ServerResponse): Promi
     await download.lend((chunk, done) => {
       bytes += chunk.length
       waiting++
+      // The chunk is empty when it has been given back.
+      const { length } = chunk
+      running?.queue(length)
       write(chunk, (error) => {
         waiting--
+        running?.take(length)
         // A write may end after the transfer has failed: refresh() would start the timer again.
         if (!over && !outgoing.destroyed) stalled.refresh()
         done(error)
@@ -43,6 +50,7 @@ export async function relay(download: Transfer, outgoing: ServerResponse): Promi
     throw thrown
   } finally {
     over = true
+    running?.leave()
     clearTimeout(stalled)
     outgoing.off('close', gone)
   }

@@ -4,6 +4,7 @@ import type { S3Error } from '../common/errors/s3-error.js'
 import { headerText } from '../common/header-text.js'
 import { needsSandbox, withSandbox } from '../common/sandbox.js'
 import { XML_DECLARATION } from '../common/xml.js'
+import type { BeginDownload } from './downloads.js'
 import { type ErrorContext, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
 
@@ -27,6 +28,7 @@ export interface SentReply {
  * cut. Never rejects.
  * @param id of the request, for its headers
  * @param errorContext called only for an error document
+ * @param begin counts the bytes of an object that wait for the client
  */
 export async function send(
   incoming: IncomingMessage,
@@ -34,6 +36,7 @@ export async function send(
   reply: Reply,
   id: string,
   errorContext: () => ErrorContext,
+  begin?: BeginDownload,
 ): Promise<SentReply> {
   const { body } = reply
   const headers = headOf(id, reply)
@@ -47,7 +50,7 @@ export async function send(
       const whole = body.download.whole?.()
       if (whole) return { bytes: sendWhole(outgoing, incoming.method, reply.status, headers, whole) }
       writeHead(outgoing, reply.status, headers)
-      return { bytes: await relay(body.download, outgoing) }
+      return { bytes: await relay(body.download, outgoing, begin) }
     } else {
       return { bytes: sendWhole(outgoing, incoming.method, reply.status, headers, body) }
     }

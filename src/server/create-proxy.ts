@@ -16,6 +16,7 @@ import { Quota } from '../common/quota.js'
 import { render } from '../common/render-metrics.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
+import { Downloads } from '../http/downloads.js'
 import { Encryption } from '../objects/encryption/encryption.js'
 import { KeyCommand } from '../objects/encryption/key-command.js'
 import { KEY_FILE, KeyFile, type NewestKey } from '../objects/encryption/key-file.js'
@@ -130,6 +131,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const { credentials } = opened.sts
   const console = options.console && consoleAccess(options.console)
   const bodies = new Bodies(quotaOf(limits, 'maxBodies', 'maxBodiesPerClient'))
+  const downloads = new Downloads()
   const ownerOf = async (owned: BucketOwner | undefined) => {
     const context = owned === undefined || owned.owner === OWN_ID ? contexts.ownContext : await contexts.ofOwner(owned)
     if (!context) return undefined
@@ -148,6 +150,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     limits,
     traffic,
     bodies,
+    downloads,
     bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
     addressing: live.addressing,
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
@@ -178,7 +181,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     bucketLogs.start()
     cleanup.defer(() => bucketLogs.stop())
   }
-  holdingMetrics(metrics, { pool, bodies, spools, state, data: options.data })
+  holdingMetrics(metrics, { downloads, pool, bodies, spools, state, data: options.data })
   cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())
   standingMetrics(metrics, options.metricsBuckets ?? [], pool.for(options.gateway.account))

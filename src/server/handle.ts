@@ -16,6 +16,7 @@ import { ArrivedRequest } from '../http/arrived-request.js'
 import { type Bodies, readWhole } from '../http/body/body.js'
 import { type BeforeBody, openBody } from '../http/body/open-body.js'
 import type { WithCors } from '../http/cors.js'
+import type { Downloads } from '../http/downloads.js'
 import { type ErrorContext, errorReply, toS3Error } from '../http/error-reply.js'
 import { hoistedHeaders } from '../http/headers.js'
 import { isControlCall, readLoosely, readRequest } from '../http/read-request.js'
@@ -46,6 +47,8 @@ export interface HandleDeps {
   readonly traffic: Traffic
   /** Limits the bodies that are read at the same time. */
   readonly bodies: Bodies
+  /** Limits the bytes that wait for clients. */
+  readonly downloads: Downloads
   /** Limits unsigned requests with a token for the service behind a call: each is a request to that service. */
   readonly bearers: ClientRate
   readonly addressing: Addressing
@@ -117,10 +120,11 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
       : withHeaders(reply, deps.console?.headersFor(incoming.headers, incoming.headers.host ?? '') ?? {})
     const answered = performance.now()
     await deps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
-    const sent = await send(incoming, outgoing, reply, id, errorContext)
+    const remote = head?.remoteAddress ?? clientAt(incoming, deps.addressing).address
+    const counted = (cut: () => void) => deps.downloads.begin(remote, cut)
+    const sent = await send(incoming, outgoing, reply, id, errorContext, counted)
     admission?.leave(sent.bytes)
     failure = sent.failure ?? failure
-    const remote = head?.remoteAddress ?? clientAt(incoming, deps.addressing).address
     const { body } = request ?? {}
     const facts = {
       ...{ id, incoming, outgoing, head, selected, caller, context, reply, failure, started, answered, sent, remote },

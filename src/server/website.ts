@@ -124,11 +124,9 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     }
     const answered = performance.now()
     if (seen) reply = await deps.withCors(seen.head, reply)
-    const sent = await send(incoming, outgoing, { ...reply, ownOrigin: true }, id, () => ({
-      id,
-      resource: incoming.url ?? '/',
-      form: 'xml',
-    }))
+    const facing = () => ({ id, resource: incoming.url ?? '/', form: 'xml' }) as const
+    const counted = (cut: () => void) => deps.downloads.begin(remote, cut)
+    const sent = await send(incoming, outgoing, { ...reply, ownOrigin: true }, id, facing, counted)
     admission?.leave(sent.bytes)
     const { head, selected, context } = seen ?? {}
     const facts = {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { PORT_WINDOW_BYTES, portTo } from '../../src/common/port-messages.js'
+import { FIRST_WINDOW_BYTES, portTo } from '../../src/common/port-messages.js'
 import { PortWire } from '../../src/gateway/transport/port-wire.js'
 import { type BodyReceiver, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
 import { ask, type WireRequest } from '../../src/gateway/transport/wire.js'
@@ -130,9 +130,10 @@ t.test('a slow reader holds the writer back', async (t) => {
   const { receiver, lent, told } = holding()
   answer.read(receiver, 2)
   await settled()
-  t.equal(lent.length, 2, 'no more is lent than was asked for')
-  const most = PORT_WINDOW_BYTES + 2 * 64 * 1024
-  t.ok(state.written <= most, `${state.written} bytes were written`)
+  t.equal(lent.length, 1, 'no more is sent than the first window')
+  const first = FIRST_WINDOW_BYTES + 2 * 64 * 1024
+  t.ok(state.written <= first, `${state.written} bytes were written`)
+  const most = MIB + 2 * 64 * 1024
   for (let n = 0; n < 200; n++) {
     while (lent.length === 0) await turn()
     lent.shift()?.done()
@@ -142,6 +143,25 @@ t.test('a slow reader holds the writer back', async (t) => {
   t.ok(state.written >= taken && state.written <= taken + most, `${state.written - taken} bytes more than were taken`)
   answer.destroy()
   t.strictSame(told, ['ECONNRESET'])
+})
+
+t.test('many slow readers hold their first window each, and share the rest', async (t) => {
+  const states: { written: number }[] = []
+  const { wire } = serve(t, (_, response) => {
+    response.writeHead(200, ['Content-Length', 20 * MIB])
+    states.push(endless(response))
+  })
+  const answers = await Promise.all(Array.from({ length: 200 }, () => get(wire)))
+  for (const answer of answers) answer.read(holding().receiver, 3)
+  await settled()
+  const written = states.reduce((sum, state) => sum + state.written, 0)
+  const most = 200 * (FIRST_WINDOW_BYTES + 2 * 64 * 1024) + 32 * MIB
+  t.ok(written <= most, `${written} bytes were written`)
+  for (const answer of answers) answer.destroy()
+  const { receiver, lent } = holding()
+  ;(await get(wire)).read(receiver, 100)
+  await settled()
+  t.ok(lent.length >= 16, 'what they held is free again')
 })
 
 t.test('a client that leaves ends the work for it', async (t) => {

@@ -1,9 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { MessagePort } from 'node:worker_threads'
 import { freeBuffer } from '../../common/free-buffer.js'
-import { type FromClient, type FromServer, PortOutbox, packed, unpacked } from '../../common/port-messages.js'
+import {
+  FIRST_WINDOW_BYTES,
+  type FromClient,
+  type FromServer,
+  PortOutbox,
+  packed,
+  unpacked,
+} from '../../common/port-messages.js'
 import { fieldValue } from './framing.js'
 import { type BodyReceiver, lost, type RestResponse } from './response.js'
+import { type AnswerWindow, Windows } from './windows.js'
 import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /** Carries requests to the gateway of this process over a message port, and nothing that a connection could lose. */
@@ -12,6 +20,7 @@ export class PortWire implements Wire {
   readonly #outbox: PortOutbox<FromClient>
   readonly #host: string
   readonly #running = new RunningExchanges()
+  readonly #windows = new Windows()
   #closed = false
 
   /** @param url of the gateway, as others reach it */
@@ -43,6 +52,7 @@ export class PortWire implements Wire {
       method,
       (...rest) => this.#post([id, ...rest]),
       () => this.#over(id),
+      this.#windows.open(),
     )
     if (this.#closed) {
       exchange.lost()
@@ -62,7 +72,7 @@ export class PortWire implements Wire {
     this.#port.close()
   }
 
-  #post(message: readonly [id: number, taken: number] | readonly [id: number]): void {
+  #post(message: readonly [id: number, granted: number] | readonly [id: number]): void {
     this.#outbox.post(message)
   }
 
@@ -128,8 +138,9 @@ class PortExchange implements SentResponse {
   status = 0
   headers: IncomingHttpHeaders = {}
   readonly #method: string
-  readonly #post: (...message: readonly [taken: number] | readonly []) => void
+  readonly #post: (...message: readonly [granted: number] | readonly []) => void
   readonly #over: () => void
+  readonly #window: AnswerWindow
   #resolve!: (response: RestResponse) => void
   #reject!: (error: unknown) => void
   /** Parts of the body that wait for their receiver. */
@@ -146,12 +157,19 @@ class PortExchange implements SentResponse {
   #failure: unknown
 
   /**
-   * @param post tells the gateway how many bytes of the body were taken, or that the answer is not wanted
+   * @param post tells the gateway how many more bytes of the body it may send, or that the answer is not wanted
    * @param over called when nothing more is expected
+   * @param window closed when the receiver has returned everything
    */
-  constructor(method: string, post: (...message: readonly [taken: number] | readonly []) => void, over: () => void) {
+  constructor(
+    method: string,
+    post: (...message: readonly [granted: number] | readonly []) => void,
+    over: () => void,
+    window: AnswerWindow,
+  ) {
     this.#method = method
     this.#post = post
+    this.#window = window
     this.#over = over
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -169,7 +187,7 @@ class PortExchange implements SentResponse {
       if (body !== undefined) {
         this.#arrived(unpacked(body))
         this.#ended()
-      }
+      } else if (this.#left > FIRST_WINDOW_BYTES) this.#grant(this.#window.begin(this.#left))
       this.#resolve(this)
     } else if (typeof what === 'boolean') {
       if (what && this.status !== 0) this.#ended()
@@ -189,6 +207,7 @@ class PortExchange implements SentResponse {
     if (this.#complete || this.#failure !== undefined) return
     this.#failure = error
     this.#parts = []
+    this.#window.close()
     this.#over()
     if (this.status === 0) this.#reject(error)
     else this.#receiver?.failed(error)
@@ -196,6 +215,7 @@ class PortExchange implements SentResponse {
 
   whole(): Buffer | undefined {
     if (!this.#complete || this.#receiver || this.#failure !== undefined || this.#parts.length > 1) return undefined
+    this.#window.close()
     return this.#parts.pop() ?? Buffer.alloc(0)
   }
 
@@ -216,6 +236,7 @@ class PortExchange implements SentResponse {
   destroy(): void {
     this.giveUp()
     this.#parts = []
+    this.#window.close()
     if (this.#failure !== undefined) return
     this.#failure = lost()
     if (!this.#reported) this.#receiver?.failed(this.#failure)
@@ -249,19 +270,28 @@ class PortExchange implements SentResponse {
     } finally {
       this.#lending = false
     }
-    if (!this.#complete || this.#reported || this.#parts.length > 0 || this.#failure !== undefined) return
+    if (!this.#complete || this.#parts.length > 0 || this.#failure !== undefined) return
+    // The client may read long after everything has arrived.
+    if (this.#lent === 0) this.#window.close()
+    if (this.#reported) return
     this.#reported = true
     receiver.end()
   }
 
+  #grant(bytes: number): void {
+    if (bytes > 0) this.#post(bytes)
+  }
+
   #lend(receiver: BodyReceiver, part: Buffer): void {
     const { length } = part
+    const lent = performance.now()
     this.#lent++
     try {
       receiver.data(part, () => {
         this.#lent--
         freeBuffer(part)
-        if (!this.#complete && this.#failure === undefined) this.#post(length)
+        if (!this.#complete && this.#failure === undefined)
+          this.#grant(this.#window.returned(length, performance.now() - lent))
         this.#flow()
       })
     } catch (error) {

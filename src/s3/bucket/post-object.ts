@@ -149,6 +149,7 @@ async function decideForm(
   key: string,
 ): Promise<boolean> {
   const headers = fields.headers()
+  refuseCopy(headers)
   requireHeaders(headers)
   const tagging = fields.get('tagging')
   const requested = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)

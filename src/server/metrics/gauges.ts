@@ -5,6 +5,7 @@ import type { Quota } from '../../common/quota.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import type { CallOutcome, GatewayWatch } from '../../gateway/gateway-call.js'
 import type { Bodies } from '../../http/body/body.js'
+import type { Downloads } from '../../http/downloads.js'
 import type { JobsOverview } from '../../plugins/jobs/document.js'
 import { freeBytes } from '../../s3/health.js'
 import { remembered } from './metrics-server.js'
@@ -83,6 +84,7 @@ interface MethodSeries {
 interface Holding {
   readonly pool: Pick<GatewayPool, 'usage'>
   readonly bodies: Pick<Bodies, 'held'>
+  readonly downloads: Pick<Downloads, 'queued'>
   readonly spools: Pick<Quota, 'held'>
   readonly state: Pick<State, 'stagedBytes'>
   /** The data folder. */
@@ -90,11 +92,16 @@ interface Holding {
 }
 
 /** What the server holds at the moment: bodies, bytes on disk, connections to the gateway, cached listings. */
-export function holdingMetrics(metrics: Metrics, { pool, bodies, spools, state, data }: Holding): void {
+export function holdingMetrics(metrics: Metrics, { pool, bodies, downloads, spools, state, data }: Holding): void {
   metrics.gauge({
     name: 'dealgate_bodies_in_flight',
     help: 'Request bodies that are being read.',
     read: () => bodies.held,
+  })
+  metrics.gauge({
+    name: 'dealgate_downloads_queued_bytes',
+    help: 'Bytes of objects that have been read for clients, and that they have not taken.',
+    read: () => downloads.queued,
   })
   metrics.gauge({
     name: 'dealgate_spool_bytes',

@@ -17,6 +17,10 @@ export interface ServiceResponse extends Writable {
   /** Null without a connection of its own. */
   readonly socket: Socket | null
   writeContinue(): void
+  /** Of a client in this process: resolves with the bytes that it takes now. Rejects when it has gone. */
+  room?(): Promise<number>
+  /** Of a client in this process: sends a chunk within the room, whose memory moves to it. */
+  give?(chunk: Uint8Array<ArrayBuffer>): void
 }
 
 /** Destination of a request body. */

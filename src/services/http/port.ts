@@ -4,9 +4,9 @@ import { Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
 import {
+  FIRST_WINDOW_BYTES,
   type FromClient,
   type FromServer,
-  PORT_WINDOW_BYTES,
   PortOutbox,
   type PortRequestMessage,
   packed,
@@ -51,8 +51,8 @@ export class PortResponse extends Writable {
   readonly #over: () => void
   #head: readonly [status: number, headers: HeaderList] | undefined
   #complete = false
-  /** Bytes that the client has not taken yet. */
-  #unread = 0
+  /** Bytes that the client has granted and that were not sent. */
+  #room = FIRST_WINDOW_BYTES
   #waiting: (() => void) | undefined
 
   /** @param over called once, when nothing more is sent */
@@ -91,10 +91,31 @@ export class PortResponse extends Writable {
     this.flushHeaders()
     // Copied: the buffer of a file is filled again when it has been written.
     const copy = new Uint8Array(chunk)
-    this.#outbox.post([this.#id, copy], copy.buffer)
-    this.#unread += chunk.length
-    if (this.#unread < PORT_WINDOW_BYTES) done()
+    this.#post(copy)
+    if (this.#room > 0) done()
     else this.#waiting = done
+  }
+
+  /** Resolves with the bytes that may be sent, at least 1. Rejects when the client has gone. */
+  async room(): Promise<number> {
+    if (this.#room <= 0 && !this.destroyed) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve
+      })
+    }
+    if (this.destroyed) throw new Error('The client has disconnected.')
+    return this.#room
+  }
+
+  /** Sends a chunk within the room, whose memory moves to the client. Not to be mixed with `write`. */
+  give(chunk: Uint8Array<ArrayBuffer>): void {
+    this.flushHeaders()
+    this.#post(chunk)
+  }
+
+  #post(chunk: Uint8Array<ArrayBuffer>): void {
+    this.#outbox.post([this.#id, chunk], chunk.buffer)
+    this.#room -= chunk.length
   }
 
   override _final(done: () => void): void {
@@ -107,13 +128,17 @@ export class PortResponse extends Writable {
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     if (!this.#complete) this.#outbox.post([this.#id, false])
     this.#finish()
+    this.#go()
     done(error)
   }
 
-  /** The client has taken bytes of the body. */
-  taken(bytes: number): void {
-    this.#unread -= bytes
-    if (this.#unread >= PORT_WINDOW_BYTES) return
+  /** The client takes more bytes of the body. */
+  granted(bytes: number): void {
+    this.#room += bytes
+    if (this.#room > 0) this.#go()
+  }
+
+  #go(): void {
     const waiting = this.#waiting
     this.#waiting = undefined
     waiting?.()
@@ -157,7 +182,7 @@ export class PortClients {
         running.set(id, { request, response })
         this.#running++
         this.#serve(request, response)
-      } else if (typeof what === 'number') running.get(id)?.response.taken(what)
+      } else if (typeof what === 'number') running.get(id)?.response.granted(what)
       else cut(running.get(id))
     }
     this.#ports.add(port)

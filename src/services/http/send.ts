@@ -1,5 +1,6 @@
 import { read } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { FIRST_WINDOW_BYTES } from '../../common/port-messages.js'
 import type { HttpExchange, ServiceResponse } from './body.js'
 import type { HeaderList } from './errors.js'
 
@@ -65,13 +66,15 @@ export async function replyContent(
   const { first, last } = span ?? { first: 0, last: size - 1 }
   const sent = request.method === 'HEAD' ? undefined : content
   const chunks = sent?.fd === undefined ? await sent?.stream(first, last) : undefined
-  const file = sent?.fd === undefined ? undefined : new FileReader(sent, size, first, last)
-  const begun = await file?.next()
+  const file =
+    sent?.fd === undefined ? undefined : new FileReader(sent, size, { first, last }, response.give !== undefined)
+  const begun = await file?.next(response.give ? FIRST_WINDOW_BYTES : CHUNK)
   const range = span === undefined ? [] : ['Content-Range', `bytes ${first}-${last}/${size}`]
   // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.
   response.writeHead(span === undefined ? 200 : 206, [...headers, ...range, 'Content-Length', last - first + 1])
   if (chunks !== undefined) await stream(chunks, response, idleMs, failed)
   else if (file === undefined || begun === undefined) response.end()
+  else if (response.give) await giveFile(file, begun, response as Giving, idleMs, failed)
   else await sendFile(file, begun, response, idleMs, failed)
 }
 
@@ -91,11 +94,13 @@ export async function stream(
 ): Promise<void> {
   const idle = setTimeout(() => response.destroy(), idleMs)
   try {
+    // A client in this process says itself how much may be under way.
+    const queue = response.give ? 0 : QUEUE
     for await (const chunk of chunks) {
       if (response.destroyed) return
       idle.refresh()
       // The socket takes what waits for it in one call, which costs less than one for each chunk.
-      if (response.write(chunk) || response.writableLength < QUEUE) await setImmediate()
+      if (response.write(chunk) || response.writableLength < queue) await setImmediate()
       else await drained(response)
     }
     response.end()
@@ -123,38 +128,47 @@ function drained(response: ServiceResponse): Promise<void> {
 const CHUNK = 512 * 1024
 
 /**
- * Reads bytes `first` to `last` of an open file. Uses two buffers: one is filled while the other is being sent, and
- * neither is filled again before the socket has taken it. With a check, whole chunks are read and compared.
+ * Reads a span of an open file. For a socket it uses two buffers: one is filled while the other is being sent, and neither
+ * is filled again before the socket has taken it. With a check, whole chunks are read and compared.
  */
 class FileReader {
   readonly #content: FileContent
-  readonly #first: number
+  readonly #chunkBytes: number
   readonly #last: number
   /** Position behind the last byte to read. */
   readonly #end: number
-  readonly #buffers: readonly [Buffer, Buffer]
+  /** None for a client in this process, which gets the memory itself. */
+  readonly #buffers: readonly [Buffer, Buffer] | undefined
   #turn: 0 | 1 = 0
+  #first: number
   #position: number
 
-  /** @param size of the content, bytes */
-  constructor(content: FileContent, size: number, first: number, last: number) {
-    const chunkBytes = content.check?.chunkBytes ?? 1
+  /**
+   * @param size of the content, bytes
+   * @param gives whether each buffer moves to the client
+   */
+  constructor(content: FileContent, size: number, { first, last }: Span, gives: boolean) {
+    this.#chunkBytes = content.check?.chunkBytes ?? 1
     this.#content = content
-    this.#first = first
     this.#last = last
-    this.#position = first - (first % chunkBytes)
-    this.#end = last < first ? first : Math.min(size, last - (last % chunkBytes) + chunkBytes)
-    const bytes = Math.max(0, Math.min(CHUNK, this.#end - this.#position))
-    this.#buffers = [Buffer.allocUnsafe(bytes), Buffer.allocUnsafe(this.#end - this.#position > bytes ? bytes : 0)]
+    this.#end = last < first ? first : Math.min(size, last - (last % this.#chunkBytes) + this.#chunkBytes)
+    this.#first = first
+    this.#position = first - (first % this.#chunkBytes)
+    const all = Math.max(0, this.#end - this.#position)
+    const bytes = Math.min(CHUNK, all)
+    this.#buffers = gives ? undefined : [Buffer.allocUnsafe(bytes), Buffer.allocUnsafe(all > bytes ? bytes : 0)]
   }
 
-  /** The next bytes; undefined behind the last. Those that were returned before the last call may be overwritten. */
-  async next(): Promise<Buffer | undefined> {
+  /**
+   * The next bytes; undefined behind the last. Those that were returned before the last call may be overwritten.
+   * @param most bytes that are wanted; more come where a chunk is longer
+   */
+  async next(most = CHUNK): Promise<Buffer | undefined> {
     const position = this.#position
     if (position >= this.#end) return undefined
     const { fd, check } = this.#content
-    const buffer = this.#buffers[this.#turn].subarray(0, this.#end - position)
-    this.#turn = this.#turn === 0 ? 1 : 0
+    const whole = Math.max(this.#chunkBytes, most - (most % this.#chunkBytes))
+    const buffer = this.#buffer(Math.min(whole, CHUNK, this.#end - position))
     let bytes = await readAt(fd, buffer, 0, position)
     while (check !== undefined && bytes < buffer.length) {
       const more = await readAt(fd, buffer, bytes, position + bytes)
@@ -166,6 +180,62 @@ class FileReader {
     if (bytes === 0) throw new Error('The file is shorter than the index says.')
     this.#position += bytes
     return found.subarray(Math.max(0, this.#first - position), this.#last + 1 - position)
+  }
+
+  get isAtEnd(): boolean {
+    return this.#position >= this.#end
+  }
+
+  /** Reads the last bytes once more, so many of those that `next` returned last. */
+  back(bytes: number): void {
+    this.#first = Math.min(this.#position, this.#last + 1) - bytes
+    this.#position = this.#first - (this.#first % this.#chunkBytes)
+  }
+
+  #buffer(bytes: number): Buffer {
+    if (this.#buffers === undefined) return Buffer.allocUnsafeSlow(bytes)
+    const buffer = this.#buffers[this.#turn].subarray(0, bytes)
+    this.#turn = this.#turn === 0 ? 1 : 0
+    return buffer
+  }
+}
+
+type Giving = ServiceResponse & Required<Pick<ServiceResponse, 'room' | 'give'>>
+
+/** Verified bytes that wait in memory until the client wants them; more are read once more. */
+const MOST_HELD = 64 * 1024
+
+/** As `sendFile`, to a client in this process: little is read before the client wants it, and few bytes are copied. */
+async function giveFile(
+  file: FileReader,
+  begun: Buffer,
+  response: Giving,
+  idleMs: number,
+  failed: (error: unknown) => void = () => {},
+): Promise<void> {
+  const idle = setTimeout(() => response.destroy(), idleMs)
+  try {
+    for (let bytes: Buffer | undefined = begun; bytes !== undefined; ) {
+      const room = await response.room()
+      idle.refresh()
+      if (bytes.length <= room) {
+        response.give(new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length))
+        // A client that has everything grants no more.
+        bytes = file.isAtEnd ? undefined : await file.next(await response.room())
+        continue
+      }
+      response.give(new Uint8Array(bytes.subarray(0, room)))
+      bytes = bytes.subarray(room)
+      if (bytes.length <= MOST_HELD) continue
+      file.back(bytes.length)
+      bytes = await file.next(await response.room())
+    }
+    response.end()
+  } catch (error) {
+    if (!response.destroyed) failed(error)
+    response.destroy()
+  } finally {
+    clearTimeout(idle)
   }
 }
 
