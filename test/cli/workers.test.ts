@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ClientRequest } from 'node:http'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
@@ -30,6 +31,8 @@ function sender(server: Dealgate): Send {
 interface Line {
   readonly worker?: number
   readonly msg?: string
+  readonly signal?: string
+  readonly reason?: string
   readonly access?: { readonly operation: string; readonly status: number }
 }
 
@@ -160,6 +163,16 @@ t.test('workers share the data folder', { timeout: 600_000 }, async (t) => {
   })
 })
 
+/** Variables with which the first process of this worker is killed before it has run a line of the server. */
+function killedAtStart(number: number, mark: string): Record<string, string> {
+  const code = `import { existsSync, writeFileSync } from 'node:fs'
+    if (process.env.DEALGATE_WORKER_NUMBER === '${number}' && !existsSync(${JSON.stringify(mark)})) {
+      writeFileSync(${JSON.stringify(mark)}, '')
+      process.kill(process.pid, 'SIGKILL')
+    }`
+  return { NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(code)}"` }
+}
+
 t.test('limits, and ends', { timeout: 600_000 }, async (t) => {
   const server = await startDealgate(t, { args: ['--workers', String(WORKERS), '--max-requests-per-key', '3'] })
   const send = sender(server)
@@ -170,6 +183,18 @@ t.test('limits, and ends', { timeout: 600_000 }, async (t) => {
     const { code, stderr } = await runCli(args)
     t.equal(code, 1)
     t.match(stderr, /is in use by another process[\s\S]*Worker 1 could not start/)
+  })
+
+  await t.test('a worker that is killed before it is ready is started again', async (t) => {
+    for (const number of [1, 2]) {
+      const args = ['--workers', String(WORKERS)]
+      const server = await startDealgate(t, { args, env: killedAtStart(number, join(t.testdir(), 'died')) })
+      const died = lines(server).filter(({ msg }) => msg?.startsWith('a worker has died'))
+      t.match(died, [{ worker: number, signal: 'SIGKILL', reason: /when memory runs out/ }], 'the log has the reason')
+      t.equal((await sender(server)('PUT', '/served')).status, 200, 'the others serve')
+      await pidOf(server, number)
+      t.equal((await server.stop('SIGTERM')).code, 0)
+    }
   })
 
   await t.test('workers count requests in progress together', async (t) => {

@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { withinDeadline } from '../../../common/time.js'
@@ -31,6 +32,8 @@ export const WORKER_NUMBER = 'DEALGATE_WORKER_NUMBER'
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 30_000
 const STEADY_MS = 60_000
+/** Attempts to start the first worker, while it is killed before it is ready. */
+const FIRST_ATTEMPTS = 5
 
 /** Time beyond the grace that workers need to close what they have open, ms. */
 const CLOSING_MS = 10_000
@@ -55,13 +58,14 @@ export class Supervisor {
   }
 
   /**
-   * Starts all workers; the first one alone, because it may have to create files.
+   * Starts all workers; the first one alone, because it may have to create files. Resolves when each has become ready
+   * or has died once: the server works without those that are being started again.
    * @returns the address of the first one, which is that of all
-   * @throws Failure when one dies before it is ready
+   * @throws Failure when the first one ends by itself, or is killed FIRST_ATTEMPTS times, before it is ready
    */
   async start(): Promise<string> {
-    const url = await this.#first(1)
-    await Promise.all(Array.from({ length: this.#options.count - 1 }, (_, i) => this.#first(i + 2)))
+    const url = await this.#first()
+    await Promise.all(Array.from({ length: this.#options.count - 1 }, (_, i) => this.#other(i + 2)))
     return url
   }
 
@@ -110,14 +114,33 @@ export class Supervisor {
     clearTimeout(late)
   }
 
-  #first(number: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const worker = this.#fork(number, resolve)
-      worker.once('exit', () => reject(new Failure(`Worker ${number} could not start.`)))
+  /** One that ends by itself has said why, and would again; one that is killed says nothing of the next one. */
+  async #first(): Promise<string> {
+    for (let attempt = 1, pause = FIRST_PAUSE_MS; ; attempt++, pause *= 2) {
+      const outcome = await new Promise<string | Death>((resolve) => {
+        this.#fork(1, { onReady: resolve, onStillborn: resolve })
+      })
+      if (typeof outcome === 'string') return outcome
+      const reason = reasonOf(outcome)
+      if (outcome.signal === null) throw new Failure('Worker 1 could not start.')
+      if (attempt === FIRST_ATTEMPTS) throw new Failure(`Worker 1 could not start in ${attempt} attempts: ${reason}.`)
+      this.#options.log.error({ worker: 1, ...outcome, reason, pauseMs: pause }, DIED)
+      await sleep(pause)
+    }
+  }
+
+  #other(number: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#fork(number, { onReady: () => resolve() }).once('exit', () => resolve())
     })
   }
 
-  #fork(number: number, onReady: (url: string) => void, pause = FIRST_PAUSE_MS): Worker {
+  /**
+   * @param onReady called with the address
+   * @param onStillborn called when the worker dies before it is ready. Default: it is started again
+   * @param pause before the worker is started again, ms
+   */
+  #fork(number: number, { onReady, onStillborn }: Expected = {}, pause = FIRST_PAUSE_MS): Worker {
     const began = performance.now()
     let ready = false
     const worker = cluster.fork({ [WORKER_NUMBER]: String(number) })
@@ -137,7 +160,7 @@ export class Supervisor {
         if (!worker.isDead()) this.#metrics.received(worker.id, message.id, message.families)
       } else {
         ready = true
-        onReady(message.url)
+        onReady?.(message.url)
         // A worker that was starting has not heard the first one.
         if (this.#stopping) this.#send(worker, { kind: 'stop' })
       }
@@ -150,13 +173,14 @@ export class Supervisor {
       this.#configured.delete(worker.id)
       this.#options.ended(worker.id)
       void this.#metrics.ended(worker.id)
-      // Before the first one is ready, the start fails.
-      if (this.#stopping || (!ready && onReady !== ignore)) return
+      const death = { code, signal }
+      if (!ready && onStillborn) return onStillborn(death)
+      if (this.#stopping) return
       const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, MAX_PAUSE_MS)
-      this.#options.log.error({ worker: number, code, signal, pauseMs: pause }, 'a worker has died; starting another')
+      this.#options.log.error({ worker: number, ...death, reason: reasonOf(death), pauseMs: pause }, DIED)
       this.#restarts.set(
         number,
-        setTimeout(() => this.#fork(number, ignore, next), pause),
+        setTimeout(() => this.#fork(number, {}, next), pause),
       )
     })
     return worker
@@ -181,7 +205,24 @@ export class Supervisor {
   }
 }
 
-function ignore(): void {}
+const DIED = 'a worker has died; starting another'
+
+/** How a process has ended, as the event `exit` of a worker has it. */
+interface Death {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+interface Expected {
+  readonly onReady?: (url: string) => void
+  readonly onStillborn?: (death: Death) => void
+}
+
+function reasonOf({ code, signal }: Death): string {
+  if (signal === null) return `it ended with exit code ${code}, and its last lines say why`
+  if (signal === 'SIGKILL') return 'SIGKILL ended it, which the system sends when memory runs out'
+  return `${signal} ended it`
+}
 
 /** A connection that this process has accepted and sends to a worker. */
 interface Handle {
