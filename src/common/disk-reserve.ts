@@ -1,9 +1,10 @@
 import { closeSync, fsyncSync, openSync, statfsSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { systemFailure } from './errors/system-errors.js'
 import { restrictMode } from './files/private-file.js'
 
-/** Room for the log of some removals, bytes. */
-const RESERVE_BYTES = 2 * 1024 * 1024
+/** Room for the log of some removals, bytes. A disk with less counts as full. */
+export const RESERVE_BYTES = 2 * 1024 * 1024
 /** Pause between attempts to take the reserve, ms. */
 const RETRY_MS = 1_000
 
@@ -109,17 +110,7 @@ export function withReserve<T>(reserve: DiskReserve, work: () => T): T {
   }
 }
 
-/**
- * SQLITE_FULL, and the extended code by which SQLite says that its shared memory file could not grow:
- * https://www.sqlite.org/rescode.html
- */
-const FULL_CODES: readonly unknown[] = [13, 4874]
-
 /** True when a write failed for lack of disk space. */
 export function isDiskFull(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return (
-    ('errcode' in error && FULL_CODES.includes(error.errcode)) ||
-    ('code' in error && ['ENOSPC', 'EDQUOT'].includes(String(error.code)))
-  )
+  return systemFailure(error)?.kind === 'full'
 }

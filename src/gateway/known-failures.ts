@@ -25,6 +25,9 @@ const ENCRYPTED =
 const BUCKET_QUOTA = 'The quota of the bucket is used up: remove objects from it, or raise the quota.'
 const DAMAGED = 'The object gateway finds this object damaged on its drives.'
 const BROKE_DOWN = 'The object gateway failed by itself: see its own log.'
+const READ_ONLY = 'The disk of the object gateway is read-only. Try again later.'
+const DISK_BROKE = 'The disk of the object gateway failed: see its own log.'
+const TOO_MANY_FILES = 'The object gateway has too many files and connections open. Try again later.'
 const STARTING = 'The object gateway is starting. Try again.'
 
 type TextRow = readonly [text: RegExp, code: S3Code, message?: string]
@@ -143,6 +146,10 @@ export const texts: readonly TextRow[] = [
     'ServiceUnavailable',
     NO_SPACE,
   ],
+  // Of the embedded gateway, whose codes for them are those of other failures.
+  [/^The disk of the gateway is read-only\b/i, 'ServiceUnavailable', READ_ONLY],
+  [/^The disk of the gateway failed\b/i, 'InternalError', DISK_BROKE],
+  [/^The gateway has too many files\b/i, 'SlowDown', TOO_MANY_FILES],
   [
     /^(Server not initialized|IAM sub-system is being initialized|STS API not initialized, please try)\b/i,
     'ServiceUnavailable',

@@ -1,5 +1,6 @@
 import type { Reply } from '../api/request.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { systemError } from '../common/errors/system-errors.js'
 import { element, XML_DECLARATION } from '../common/xml.js'
 
 /** The parts of an error document that describe the request. */
@@ -11,9 +12,13 @@ export interface ErrorContext {
   readonly form?: 'xml' | 'json' | 'sts' | 'control'
 }
 
-/** Converts a thrown value. If it is not a valid S3Error, returns an InternalError; the text goes to the log only. */
+/**
+ * Converts a thrown value. A failure of the operating system becomes what its table says (system-errors.ts); all else
+ * that is not a valid S3Error becomes an InternalError, whose text goes to the log only.
+ */
 export function toS3Error(thrown: unknown): S3Error {
-  return thrown instanceof S3Error && isSound(thrown) ? thrown : new S3Error('InternalError', { cause: thrown })
+  if (thrown instanceof S3Error) return isSound(thrown) ? thrown : new S3Error('InternalError', { cause: thrown })
+  return systemError(thrown) ?? new S3Error('InternalError', { cause: thrown })
 }
 
 /** Valid as a code and as the name of an element. */

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import { z } from 'zod'
 import type { Context } from '../api/context.js'
+import { RESERVE_BYTES } from '../common/disk-reserve.js'
 import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
 import { withinDeadline } from '../common/time.js'
 import { defineCall } from '../plugins/calls/define-call.js'
@@ -37,12 +38,17 @@ export const ready = defineCall({
   on: { method: 'GET', resource: 'service', path: '/-/ready' },
   result: z.object({
     status: z.literal('ready'),
+    writes: z
+      .literal(false)
+      .optional()
+      .describe('False while the disk is full: uploads fail, reads and removals work. Absent otherwise.'),
     problem: z.string().optional().describe('Reason why some requests are refused, although most are served.'),
   }),
   async answer(_, context) {
     if (context.server.closing()) throw new S3Error('ServiceUnavailable', { message: 'The server is shutting down.' })
     const problem = await problemOf(context, await requireReady(context))
-    return { status: 'ready' as const, ...(problem !== undefined && { problem }) }
+    const writes = isFull(await freeBytes(context.server.data)) ? { writes: false as const } : {}
+    return { status: 'ready' as const, ...writes, ...(problem !== undefined && { problem }) }
   },
 })
 
@@ -152,11 +158,18 @@ export async function freeBytes(data: string | undefined): Promise<number | unde
 /** Why some requests are refused or soon will be, although most are served; undefined for no problem. */
 async function problemOf({ state, server }: Checked, checks: readonly Check[]): Promise<string | undefined> {
   const free = await freeBytes(server.data)
-  const low =
-    free !== undefined && free < LOW_BYTES
-      ? `The disk of the data folder has ${Math.floor(free / 1024 ** 2)} MiB left: uploads fail when it is full.`
-      : undefined
-  return state.problem() ?? low ?? checks.find(({ problem }) => problem !== undefined)?.problem
+  return state.problem() ?? problemOfRoom(free) ?? checks.find(({ problem }) => problem !== undefined)?.problem
+}
+
+function problemOfRoom(free: number | undefined): string | undefined {
+  if (isFull(free)) return 'The disk of the data folder is full: uploads fail, reads and removals work.'
+  if (free === undefined || free >= LOW_BYTES) return undefined
+  return `The disk of the data folder has ${Math.floor(free / 1024 ** 2)} MiB left: uploads fail when it is full.`
+}
+
+/** True when there is hardly room for more than removals. */
+function isFull(free: number | undefined): boolean {
+  return free !== undefined && free < RESERVE_BYTES
 }
 
 /** @param work resolves to the reason why some requests are refused, if to a text */

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, stat } from 'node:fs/promises'
+import { readdir, rename, stat } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { isRoot } from '../access/answers.js'
@@ -8,6 +8,7 @@ import type { Reply, RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import type { State } from '../api/state.js'
 import { canonicalId } from '../auth/credentials.js'
+import { makeFoldersSoon } from '../common/files/private-file.js'
 import { type Logger, redact } from '../common/log.js'
 import type { Metrics } from '../common/metrics.js'
 import { HOUR_MS } from '../common/time.js'
@@ -79,7 +80,7 @@ export async function openBucketLogs(deps: BucketLogsDeps): Promise<BucketLogs |
 
 /** Takes over the files of processes that are gone, such as a worker of a higher number than there are now. */
 async function adopt(all: string, own: string, ageMs: number): Promise<void> {
-  await mkdir(own, { recursive: true, mode: 0o700 })
+  await makeFoldersSoon(own)
   for (const process of await readdir(all)) {
     const folder = join(all, process)
     if (folder === own) continue

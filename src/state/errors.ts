@@ -1,4 +1,5 @@
 import { S3Error } from '../common/errors/s3-error.js'
+import { systemError } from '../common/errors/system-errors.js'
 import { openingFailure } from '../common/opening-failure.js'
 
 /**
@@ -42,10 +43,13 @@ export function errorCode(error: unknown): string {
 /** The store of records failed. The request may be repeated. */
 export function recordsFailed(cause: unknown): S3Error {
   if (cause instanceof S3Error) return cause
-  return new S3Error('ServiceUnavailable', {
-    message: 'The server cannot read or write its own records at the moment. Try again later.',
-    cause,
-  })
+  return (
+    systemError(cause, 'The store of records of the server') ??
+    new S3Error('ServiceUnavailable', {
+      message: 'The server cannot read or write its own records at the moment. Try again later.',
+      cause,
+    })
+  )
 }
 
 /** Other proxies kept changing a record. The request may be repeated. */
@@ -73,16 +77,13 @@ export function lockLost(cause?: unknown): S3Error {
   })
 }
 
-/** Local staging failed. A full disk gets its own message, because the operator has to act. */
+/** Local staging failed. */
 export function stagingFailed(cause: unknown): S3Error {
   if (cause instanceof S3Error) return cause
-  if (['ENOSPC', 'EDQUOT'].includes(errorCode(cause))) {
-    return new S3Error('ServiceUnavailable', {
-      message: 'The server has no room left on its disk for parts of uploads. Try again later.',
-      cause,
-    })
-  }
-  return new S3Error('InternalError', { message: 'The server cannot keep or read the bytes of an upload.', cause })
+  return (
+    systemError(cause, 'The server, which keeps the parts of uploads,') ??
+    new S3Error('InternalError', { message: 'The server cannot keep or read the bytes of an upload.', cause })
+  )
 }
 
 /** Not all bytes of a part are where its record says. `found`: bytes that are there, if there are any. */

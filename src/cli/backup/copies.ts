@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { close, constants, fstat, open as openFd, openSync, read, statSync } from 'node:fs'
-import { link, lstat, mkdir, open, realpath, rm } from 'node:fs/promises'
+import { link, lstat, open, realpath, rm } from 'node:fs/promises'
 import { dirname, join, posix, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
-import { syncFolder } from '../../common/files/private-file.js'
+import { makeFoldersSoon, syncFolder } from '../../common/files/private-file.js'
 
 /** These are small, and replaced within a tick of the clock: they are always copied. */
 const NEVER_LINKED = /\.(json|key)$/
@@ -124,7 +124,7 @@ export class Copies {
     const file = join(this.#folder, path)
     const folder = dirname(file)
     if (!this.#folders.has(folder)) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFoldersSoon(folder)
       for (let made = folder; made.startsWith(this.#folder); made = dirname(made)) this.#folders.add(made)
     }
     await rm(file, { force: true })

@@ -13,7 +13,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Access for the account that runs the process only. */
@@ -23,8 +23,9 @@ export const FILE_MODE = 0o600
 
 /**
  * Creates a folder and its parents, which only this user may enter, unless they exist. Node does not return from
- * `mkdir` with `recursive` where the file system refuses the name with ENOENT, as below /proc, and reports a link that
- * leads nowhere as absent (https://github.com/nodejs/node/blob/v20.18.1/src/node_file.cc, MKDirpSync).
+ * `mkdir` with `recursive` where the file system refuses the name with ENOENT, as below /proc, reports a link that
+ * leads nowhere as absent, and a full disk and other failures as ENOENT
+ * (https://github.com/nodejs/node/blob/v20.18.1/src/node_file.cc, MKDirpSync).
  * @returns the first folder that was created; undefined if all existed
  */
 export function makeFolders(folder: string): string | undefined {
@@ -37,6 +38,20 @@ export function makeFolders(folder: string): string | undefined {
     if (code !== 'ENOENT' || existsSync(dirname(folder))) throw error
     const first = makeFolders(dirname(folder))
     return makeFolders(folder) && (first ?? folder)
+  }
+}
+
+/** As `makeFolders`, without blocking the process. */
+export async function makeFoldersSoon(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: FOLDER_MODE })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const isFolder = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() === true
+    if (code === 'EEXIST' && (await isFolder(folder))) return
+    if (code !== 'ENOENT' || (await isFolder(dirname(folder)))) throw error
+    await makeFoldersSoon(dirname(folder))
+    await makeFoldersSoon(folder)
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFoldersSoon } from '../../common/files/private-file.js'
 import type { Logger } from '../../common/log.js'
 import type { LoggingConfiguration } from './configuration.js'
 
@@ -78,7 +79,7 @@ export class LogSpool {
   /** Takes over what an earlier process has left in the folder. */
   static async open(options: SpoolOptions): Promise<LogSpool> {
     const spool = new LogSpool(options)
-    await mkdir(options.folder, { recursive: true, mode: 0o700 })
+    await makeFoldersSoon(options.folder)
     for (const name of (await readdir(options.folder)).sort()) await spool.#takeOver(name)
     return spool
   }

@@ -343,6 +343,9 @@ export const errorTable = {
     'XMinioStorageFull',
     'Storage backend has reached its minimum free disk threshold. Please delete a few objects to proceed.',
   ),
+  TooManyFiles: row(-32087, 503, 'SlowDown', 'The gateway has too many files and connections open. Try again later.'),
+  StorageReadOnly: row(-32088, 503, 'ServiceUnavailable', 'The disk of the gateway is read-only.'),
+  StorageBroken: row(-32089, 500, 'InternalError', 'The disk of the gateway failed. Its log has the file.'),
   Stopping: row(-32061, 503, 'XMinioServerNotInitialized', 'Server not initialized, please try again'),
   Internal: row(-32062, 500, 'InternalError', 'We encountered an internal error, please try again.'),
 } as const satisfies Record<string, ErrorRow>

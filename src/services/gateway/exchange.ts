@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { isDiskFull } from '../../common/disk-reserve.js'
+import { systemFailure } from '../../common/errors/system-errors.js'
 import { type HttpExchange, readBody, type ServiceRequest } from '../http/body.js'
-import { type HeaderList, HttpError, ReceiveError } from '../http/errors.js'
+import { type HeaderList, HttpError, logSystemFailure, ReceiveError } from '../http/errors.js'
 import { reply } from '../http/reply.js'
 import { stream } from '../http/send.js'
 import { BodyError } from '../store/bodies.js'
@@ -46,10 +46,19 @@ const bodyErrors = {
   refused: 'BodiesUnavailable',
 } as const
 
+const fromSystem = {
+  full: 'StorageFull',
+  busy: 'TooManyFiles',
+  readonly: 'StorageReadOnly',
+  broken: 'StorageBroken',
+} as const
+
 /** Headers of answers that say when to try again. */
 export function retryOf({ cause }: GatewayError): HeaderList {
   const passes =
-    cause instanceof DatabaseUnavailableError || (cause instanceof BodyError && cause.kind === 'unavailable')
+    cause instanceof DatabaseUnavailableError ||
+    (cause instanceof BodyError && cause.kind === 'unavailable') ||
+    systemFailure(cause)?.kind === 'busy'
   return passes ? ['Retry-After', 1] : []
 }
 
@@ -68,7 +77,11 @@ export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange
     context.log.warn({ err: error }, 'The database of the gateway is not available.')
     return new GatewayError('DatabaseUnavailable', {}, error)
   }
-  if (isDiskFull(error)) return new GatewayError('StorageFull', {}, error)
+  const failure = systemFailure(error)
+  if (failure) {
+    logSystemFailure(error, failure, 'the gateway', context.log)
+    return new GatewayError(fromSystem[failure.kind], {}, error)
+  }
   context.log.error({ err: error }, 'A request failed.')
   return new GatewayError('Internal', {}, error)
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from '../../common/files/private-file.js'
 import { DAY_MS } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
 
@@ -31,7 +31,7 @@ export class Staging {
    * @param shared true where other processes use it: only what they have not changed for a day is removed
    */
   async open(shared = false): Promise<number> {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    makeFolders(this.#folder)
     let removed = 0
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name)

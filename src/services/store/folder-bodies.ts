@@ -1,7 +1,7 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, read, readdirSync, writev } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, stat, unlink } from 'node:fs/promises'
+import { closeSync, fsyncSync, openSync, read, readdirSync, writev } from 'node:fs'
+import { type FileHandle, open, readdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { syncFolder } from '../../common/files/private-file.js'
+import { makeFolders, makeFoldersSoon, syncFolder } from '../../common/files/private-file.js'
 import { freeBuffer } from '../../common/free-buffer.js'
 import type { ServicesLog } from '../log.js'
 import {
@@ -40,7 +40,7 @@ export class FolderBodies implements Bodies {
     this.#root = root
     this.#orphanMs = orphanMs
     this.#log = log
-    mkdirSync(root, { recursive: true, mode: 0o700 })
+    makeFolders(root)
     // What a crash has left of a folder may not be on the disk yet.
     for (const folder of [dirname(root), root]) {
       const fd = openSync(folder, 'r')
@@ -148,7 +148,7 @@ export class FolderBodies implements Bodies {
   }
 
   #makeFolder(name: string): Promise<void> {
-    const made = mkdir(join(this.#root, name), { recursive: true, mode: 0o700 }).then(() => syncFolder(this.#root))
+    const made = makeFoldersSoon(join(this.#root, name)).then(() => syncFolder(this.#root))
     this.#folders.set(name, made)
     made.catch(() => this.#folders.delete(name))
     return made

@@ -1,7 +1,7 @@
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PartRecord } from '../../api/state.js'
-import { FOLDER_MODE, syncFolder } from '../../common/files/private-file.js'
+import { makeFoldersSoon, syncFolder } from '../../common/files/private-file.js'
 import { errorCode, noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import { readFile } from '../files.js'
 import { OpenParts, type StagedBytes, StagedPart } from './staged-part.js'
@@ -31,7 +31,7 @@ export class FolderStaging extends OpenParts<StagedPart> implements Staging {
 
   async makeUpload(uploadId: string): Promise<void> {
     try {
-      await mkdir(this.#pathOf(uploadId), { mode: FOLDER_MODE, recursive: true })
+      await makeFoldersSoon(this.#pathOf(uploadId))
       await syncFolder(this.#folder)
     } catch (error) {
       throw stagingFailed(error)

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { constants, mkdirSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { copyFile, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { syncFolder } from '../../../common/files/private-file.js'
+import { makeFolders, syncFolder } from '../../../common/files/private-file.js'
 import { DAY_MS } from '../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
 import { type Database, DatabaseUnavailableError, pages, tableOf } from '../../store/database.js'
@@ -103,7 +103,7 @@ export class Cars {
   async open(minerIds: readonly string[]): Promise<number> {
     const { shared } = this.#db
     for (const minerId of minerIds) {
-      mkdirSync(join(this.#providers, minerId), { recursive: true, mode: 0o700 })
+      makeFolders(join(this.#providers, minerId))
     }
     await syncFolder(this.#providers)
     await syncFolder(dirname(this.#providers))

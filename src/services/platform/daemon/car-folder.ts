@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from '../../../common/files/private-file.js'
 import { type Database, pages } from '../../store/database.js'
 import type { FetchTable, StoredCar } from './fetch-queue.js'
 
@@ -70,7 +71,7 @@ export class CarFolder {
 
   fileOf(minerId: string, id: number): string {
     const folder = join(this.#folder, minerId)
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolders(folder)
     return join(folder, `${id}.car`)
   }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, rm, statfs } from 'node:fs/promises'
+import { type FileHandle, open, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncFolder } from '../../../../common/files/private-file.js'
+import { makeFoldersSoon, syncFolder } from '../../../../common/files/private-file.js'
 
 /** Free bytes that packing leaves on the disk. */
 const MARGIN = 64 * 1024 * 1024
@@ -22,7 +22,7 @@ export class CarFiles {
 
   /** Makes the folder of a task. Durable. */
   async make(uuid: string): Promise<void> {
-    await mkdir(join(this.#folder, uuid), { recursive: true, mode: 0o700 })
+    await makeFoldersSoon(join(this.#folder, uuid))
     await syncFolder(this.#folder)
   }
 
@@ -40,7 +40,7 @@ export class CarFiles {
 
   /** UUIDs of the tasks that have folders. */
   async list(): Promise<string[]> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    await makeFoldersSoon(this.#folder)
     return readdir(this.#folder)
   }
 
