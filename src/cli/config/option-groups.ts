@@ -308,6 +308,6 @@ export const inventoryOptions = {
   inventoryRate: option('Buckets', integer(0, 10_000_000), {
     default: defaultInventories.rate,
     unit: 'objects per second',
-    help: 'Rate at which an inventory lists a bucket; 0 for no bound.',
+    help: 'Rate at which inventories list buckets, all those of a process together; 0 for no bound.',
   }),
 } as const

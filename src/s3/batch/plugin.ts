@@ -1,6 +1,7 @@
 import type { Perform } from '../../api/child-request.js'
 import type { Jobs } from '../../api/context.js'
 import type { Plugin } from '../../api/plugin.js'
+import { Pace } from '../../common/pace.js'
 import { HOUR_MS } from '../../common/time.js'
 import { hasEnded } from '../../plugins/jobs/record.js'
 import { BatchJobs } from './batch-jobs.js'
@@ -9,7 +10,7 @@ import { controlOperations } from './control-operations.js'
 import { CHECKPOINT } from './prepare.js'
 import { BatchRecords } from './records.js'
 import { type BatchDeps, batchJobs, Live } from './run.js'
-import { Pace, Turns } from './turns.js'
+import { Turns } from './turns.js'
 
 /** Tasks of a process that work at the same time: those of two jobs. */
 const MAX_WORKING = 16

@@ -1,6 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { TokenBuckets } from '../../common/client-rate.js'
-
 /** A task that has had its turn for so long does not keep others from theirs, ms. */
 const TURN_MS = 5000
 
@@ -121,22 +118,5 @@ export class Turns {
   #isBefore(one: WaitingRequest, other: WaitingRequest): boolean {
     if (one.owner === other.owner) return one.priority() > other.priority()
     return (this.#last.get(one.owner) ?? 0) < (this.#last.get(other.owner) ?? 0)
-  }
-}
-
-/** Bounds the requests per second, of all jobs of a process together and of one. */
-export class Pace {
-  readonly #buckets: TokenBuckets
-
-  constructor(perSecond: number) {
-    this.#buckets = new TokenBuckets({ perSecond, burst: perSecond })
-  }
-
-  /** Waits until another request may begin. */
-  async next(signal: AbortSignal): Promise<void> {
-    const wait = this.#buckets.wait('', 1)
-    // Taken at once, so that those who wait do not begin together.
-    this.#buckets.take('', 1)
-    if (wait > 0) await sleep(wait * 1000, undefined, { signal })
   }
 }

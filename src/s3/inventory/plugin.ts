@@ -1,5 +1,6 @@
 import type { JobFailure } from '../../api/jobs.js'
 import type { Plugin, PluginGauge, PluginHost } from '../../api/plugin.js'
+import { Pace } from '../../common/pace.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import { inventoryCalls } from './calls.js'
 import { inventoryConfigurations } from './operations.js'
@@ -15,6 +16,8 @@ interface InventoryOptions extends InventoryBounds {
 /** Inventories of buckets: their configurations, schedules and files. */
 export function inventories(options: InventoryOptions): Plugin {
   let started: { readonly host: PluginHost; readonly records: InventoryRecords } | undefined
+  // Without a burst: what is listed is known with its page alone.
+  const pace = new Pace(options.rate, 1)
   const running = () => {
     if (!started) throw new Error('the plugin is not started')
     return started
@@ -42,7 +45,7 @@ export function inventories(options: InventoryOptions): Plugin {
       ...inventoryConfigurations,
       ...inventoryCalls({ records: () => running().records, now: () => running().host.now() }),
     ],
-    jobs: [inventoryRuns(() => ({ ...running(), bounds: options, failed }))],
+    jobs: [inventoryRuns(() => ({ ...running(), bounds: options, pace, failed }))],
     gauges: [outcomes(() => running().records)],
     async start(host) {
       started = { host, records: new InventoryRecords(host.state) }

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { JobKind, RunningJob } from '../../api/context.js'
 import type { PluginHost } from '../../api/plugin.js'
 import type { Source } from '../../api/store.js'
 import { S3Error } from '../../common/errors/s3-error.js'
+import type { Pace } from '../../common/pace.js'
 import { DAY_MS } from '../../common/time.js'
 import { digesting } from '../../objects/sources.js'
 import { Retry } from '../../plugins/jobs/live-job.js'
@@ -19,14 +19,16 @@ export const CREATE_INVENTORY = 'inventory:CreateBucketInventory'
 
 export interface InventoryBounds {
   readonly fileRows: number
-  /** Objects that one run lists per second; 0 for no bound. */
+  /** Objects that all runs of the process list per second; 0 for no bound. */
   readonly rate: number
 }
 
 interface RunDeps {
   readonly host: PluginHost
   readonly records: InventoryRecords
-  readonly bounds: InventoryBounds
+  readonly bounds: Pick<InventoryBounds, 'fileRows'>
+  /** Of all runs of the process, whatever file they write. */
+  readonly pace: Pace
   /** Records that a run has failed for good, and tells who subscribes to it. */
   failed(input: RunInput, jobId: string, error: S3Error): Promise<void>
 }
@@ -194,19 +196,18 @@ async function writeFile(deps: RunDeps, job: RunningJob<RunInput>, part: Part): 
 }
 
 async function fill(
-  { bounds }: RunDeps,
+  { bounds, pace }: Pick<RunDeps, 'bounds' | 'pace'>,
   job: RunningJob<RunInput>,
   file: SpooledFile,
   { read, passed, from, mayGoOn }: Part,
 ): Promise<{ readonly rows: number; readonly next?: Marker }> {
   let rows = 0
   let next: Marker | undefined = from
-  let free = performance.now()
   while (next && rows < bounds.fileRows && file.size < MAX_FILE_BYTES) {
-    await sleep(Math.max(0, free - performance.now()), undefined, { signal: job.signal })
+    await pace.settled(job.signal)
     mayGoOn()
     const page = await read(next)
-    if (bounds.rate > 0) free = Math.max(free, performance.now() - 1000) + (page.rows.length / bounds.rate) * 1000
+    pace.count(page.rows.length)
     await file.add(page.rows)
     rows += page.rows.length
     next = page.next

@@ -1,12 +1,13 @@
 import t from 'tap'
 import type { RunningJob } from '../../../src/api/context.js'
 import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { Pace } from '../../../src/common/pace.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
 import type { BatchOrder, Row } from '../../../src/s3/batch/order.js'
 import { CHECKPOINT } from '../../../src/s3/batch/prepare.js'
 import { type BatchRecord, NEW_RECORD } from '../../../src/s3/batch/records.js'
 import { type BatchDeps, batchJobs, Live, MAX_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
-import { Pace, Turns } from '../../../src/s3/batch/turns.js'
+import { Turns } from '../../../src/s3/batch/turns.js'
 
 interface Scene {
   readonly owner?: string
