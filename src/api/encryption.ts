@@ -29,6 +29,8 @@ export interface Encrypted extends Omit<ServerKey, 'algorithm'> {
   readonly algorithm: EncryptionAlgorithm
   /** Bytes of the header. */
   readonly header: number
+  /** Neither a record nor the gateway says so, but the bytes alone: their label is lost. */
+  readonly unlabelled?: true
 }
 
 /** Of a multipart upload whose object is to be encrypted, and whose parts are. */

@@ -12,6 +12,7 @@ import type { Logger, Logging } from '../common/log.js'
 import type { Quota } from '../common/quota.js'
 import { invalidRange } from '../gateway/objects/download-body.js'
 import { type Encryption, requireApplicable } from './encryption/encryption.js'
+import { type SeenDownload, withLostLabel } from './encryption/lost-label.js'
 import { emptyDownload, findMarker } from './folder-objects.js'
 import { confirmed, isOvertaken, isUnconfirmed, recordOfVersion, validRecord } from './object-record.js'
 import type { PartChecksumRecords } from './part-checksums.js'
@@ -113,7 +114,7 @@ export class ObjectReader {
       // What was opened lately is the current version, or another one.
       const expected = attempt === 1 && range && !ref ? encryption.expect({ bucket, key }, range) : undefined
       const first = expected ?? (range && customer ? encryption.beginning : range)
-      const opened = await this.#open(bucket, key, first, ref).catch(async (error) => {
+      const opened = await this.#open(bucket, key, first, ref, customer).catch(async (error) => {
         if (expected) return undefined
         throw isOutside(error) ? await this.#outside(bucket, key, error, ref) : error
       })
@@ -150,33 +151,39 @@ export class ObjectReader {
     range?: ByteRange,
     ref?: VersionRef,
   ): Promise<{ object: StoredObject; download: Download }> {
-    return this.#open(bucket, key, range, ref)
+    return this.#open(bucket, key, range, ref, undefined)
   }
 
-  /** The bytes as the gateway has them. */
+  /**
+   * The bytes as the gateway has them.
+   * @param customer key with which an object is opened that has no label
+   */
   async #open(
     bucket: string,
     key: string,
     range: ByteRange | undefined,
     ref: VersionRef | undefined,
+    customer: CustomerKey | undefined,
   ): Promise<{ object: StoredObject; download: Download }> {
     const { gateway, state } = this.deps
     for (let attempt = 1; ; attempt++) {
       const record = state.objects.get(bucket, key)
       record.catch(() => {})
       try {
-        const download = await gateway.download(bucket, key, range, ref)
-        if (attempt < MAX_ATTEMPTS && isOvertaken(download.object, await record)) {
-          download.discard()
+        const asked = await gateway.download(bucket, key, range, ref)
+        if (attempt < MAX_ATTEMPTS && isOvertaken(asked.object, await record)) {
+          asked.discard()
           continue
         }
-        const known = await recordOfVersion(this.deps.state.objects, bucket, download.object, await record).catch(
+        const known = await recordOfVersion(this.deps.state.objects, bucket, asked.object, await record).catch(
           (error) => {
-            download.discard()
+            asked.discard()
             throw error
           },
         )
-        return { object: joinRecord(bucket, download.object, this.#confirm(bucket, download.object, known)), download }
+        const valid = this.#confirm(bucket, asked.object, known)
+        const { object, download } = await this.#labelled(gateway, bucket, asked, valid, ref, customer)
+        return { object: joinRecord(bucket, object, valid), download }
       } catch (error) {
         if (ref || !(error instanceof S3Error) || error.code !== 'NoSuchKey') throw error
         const marker = await findMarker(gateway, bucket, key, await record)
@@ -184,6 +191,24 @@ export class ObjectReader {
         return { object: marker, download: emptyDownload(key) }
       }
     }
+  }
+
+  /**
+   * The object of a download, which its bytes alone may show to be encrypted. A gateway that keeps records has the label
+   * of an object in its row, and loses none alone.
+   */
+  async #labelled(
+    through: Gateway,
+    bucket: string,
+    download: Download,
+    record: ObjectRecord | undefined,
+    ref?: VersionRef,
+    customer?: CustomerKey,
+  ): Promise<SeenDownload> {
+    const { object } = download
+    if (validRecord(object, record) || (await through.features()).objectRecords) return { object, download }
+    const same = { download: (_: string, key: string, range?: ByteRange) => through.download(bucket, key, range, ref) }
+    return withLostLabel(same, bucket, download, customer ? 'SSE-C' : 'AES256')
   }
 
   /** The error for a range that the stored bytes do not have: an encrypted object has fewer of its content. */
@@ -266,9 +291,15 @@ export class ObjectReader {
       if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
       if (attempt < MAX_ATTEMPTS && isOvertaken(object, last)) continue
       const record = await recordOfVersion(this.deps.state.objects, bucket, object, last)
-      if (object.metadata || validRecord(object, record)) return joinRecord(bucket, object, record)
-      const reported = await withMetadata(through, bucket, object)
-      return joinRecord(bucket, reported, this.#confirm(bucket, reported, record))
+      if (validRecord(object, record)) return joinRecord(bucket, object, record)
+      if (object.metadata && (object.writeId !== undefined || (await through.features()).objectRecords))
+        return joinRecord(bucket, object, record)
+      // A legacy gateway returns metadata with a download alone. Only what others have stored has no record.
+      const download = await through.download(bucket, key, undefined, ref)
+      const valid = this.#confirm(bucket, download.object, record)
+      const { object: reported, download: seen } = await this.#labelled(through, bucket, download, valid, ref)
+      seen.discard()
+      return joinRecord(bucket, reported, valid)
     }
   }
 
@@ -355,10 +386,7 @@ export function present(object: StoredObject | undefined, key: string): StoredOb
   return object
 }
 
-/**
- * Reads the metadata from a download, because a legacy gateway returns it nowhere else. Only objects stored without
- * this server have no record.
- */
+/** Reads the metadata from a download, because a legacy gateway returns it nowhere else. */
 async function withMetadata(through: Gateway, bucket: string, object: GatewayObject): Promise<GatewayObject> {
   const download = await through.download(bucket, object.key)
   download.discard()

@@ -3,6 +3,7 @@ import type { Gateway, GatewayObject, ListEntry } from '../../api/gateway.js'
 import { readIfExists } from '../../common/files/private-file.js'
 import { createLogger, printable } from '../../common/log.js'
 import { openHeader } from '../../objects/encryption/age-header.js'
+import { withLostLabel } from '../../objects/encryption/lost-label.js'
 import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { keyFileOf, readKeys } from '../encryption/key-commands.js'
@@ -27,7 +28,7 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
   const identities = exists ? (await readKeys(file)).identities : []
   if (exists && process.platform !== 'win32' && ((await stat(file)).mode & 0o077) !== 0)
     throw new Failure(`others can read ${file}. Run: chmod 600 ${file}`)
-  const { opened, lost, unseen } = await sample(config, identities)
+  const { opened, lost, unlabelled, unseen } = await sample(config, identities)
   if (lost.length > 0) {
     const shown = lost.map(printable).join(', ')
     throw new Failure(
@@ -35,7 +36,10 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
         'Restore the file of keys from its copy, or add its keys with: dealgate encryption add FILE. If all copies are lost, so are these objects.',
     )
   }
-  const warnings = unseen === undefined ? [] : [`the encrypted objects could not be looked at: ${unseen}`]
+  const warnings = [
+    ...(unseen === undefined ? [] : [`the encrypted objects could not be looked at: ${unseen}`]),
+    ...(unlabelled.length === 0 ? [] : [lostLabels(unlabelled)]),
+  ]
   if (!exists) return warnings.length === 0 ? undefined : { text: `there is no ${file}`, warnings }
   const looked = opened === 0 ? '' : `; they open the ${opened} encrypted objects that were looked at`
   return {
@@ -44,18 +48,28 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
   }
 }
 
+function lostLabels(unlabelled: readonly string[]): string {
+  return (
+    `objects at the gateway have lost the label by which they are known as encrypted: ${unlabelled.map(printable).join(', ')}. ` +
+    'dealgate opens them by their bytes, and other clients of the gateway see them as plain. ' +
+    'Label them again with: dealgate encryption rewrap BUCKET. The column x-EncryptionLabel of an inventory finds all of them.'
+  )
+}
+
 interface Sample {
   /** Objects that a key opens. */
   readonly opened: number
   /** `bucket/key` of those that none opens. */
   readonly lost: readonly string[]
+  /** `bucket/key` of those that their bytes alone show to be encrypted. */
+  readonly unlabelled: readonly string[]
   /** Why some were not looked at. */
   readonly unseen?: string
 }
 
 /** A gateway in a running dealgate is not looked at. */
 async function sample(config: Config, identities: readonly string[]): Promise<Sample> {
-  const nothing = { opened: 0, lost: [] }
+  const nothing = { opened: 0, lost: [], unlabelled: [] }
   if (config.gatewayUrl === undefined && (await isRunning(config))) return nothing
   const log = createLogger({ level: 'silent' })
   // Other checks tell what is wrong with it.
@@ -75,11 +89,14 @@ async function sample(config: Config, identities: readonly string[]): Promise<Sa
 async function sampleOf(gateway: Gateway, identities: readonly string[], hasCommand: boolean): Promise<Sample> {
   let opened = 0
   const lost: string[] = []
+  const unlabelled: string[] = []
   for (const { name: bucket } of (await gateway.listBuckets()).slice(0, MAX_BUCKETS)) {
     const query = { prefix: '', delimiter: '', after: '', limit: MAX_ENTRIES }
     const { entries } = await gateway.list(bucket, query)
     for (const key of someOf(entries)) {
-      const object = await gateway.stat(bucket, key)
+      const stated = await gateway.stat(bucket, key)
+      const object = stated && (await seen(gateway, bucket, stated))
+      if (object?.encrypted?.unlabelled) unlabelled.push(`${bucket}/${key}`)
       const { algorithm, keyId, header } = object?.encrypted ?? {}
       // A key of a client is nowhere, and a program that holds named keys is not asked.
       if (!object || header === undefined || algorithm === 'SSE-C' || (keyId !== undefined && hasCommand)) continue
@@ -87,16 +104,26 @@ async function sampleOf(gateway: Gateway, identities: readonly string[], hasComm
       else lost.push(`${bucket}/${key}`)
     }
   }
-  return { opened, lost }
+  return { opened, lost, unlabelled }
 }
 
-/** The first, the last and one between them, of the encrypted objects if the listing tells them. */
+/** The object as its label or its bytes show it. */
+async function seen(gateway: Gateway, bucket: string, object: GatewayObject): Promise<GatewayObject> {
+  if (object.encrypted || object.cold || (await gateway.features()).objectRecords) return object
+  const download = await gateway.download(bucket, object.key)
+  const found = await withLostLabel(gateway, bucket, download, 'AES256')
+  found.download.discard()
+  return found.object
+}
+
+/** The first, the last and one between them, of the objects that the listing tells to be encrypted and of the others. */
 function someOf(entries: readonly ListEntry[]): readonly string[] {
   const objects = entries.flatMap((entry) => (entry.kind === 'object' ? [entry.object] : []))
-  const encrypted = objects.filter((object) => object.encrypted !== undefined)
-  const from = encrypted.length > 0 ? encrypted : objects
-  const places = [0, Math.floor(from.length / 2), from.length - 1].slice(0, MAX_OPENED)
-  return [...new Set(places.flatMap((place) => from[place]?.key ?? []))]
+  const kinds = [true, false].map((encrypted) => objects.filter((one) => (one.encrypted !== undefined) === encrypted))
+  return kinds.flatMap((from) => {
+    const places = [0, Math.floor(from.length / 2), from.length - 1].slice(0, MAX_OPENED)
+    return [...new Set(places.flatMap((place) => from[place]?.key ?? []))]
+  })
 }
 
 async function opens(

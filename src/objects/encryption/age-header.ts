@@ -158,6 +158,15 @@ function placeMac(fileKey: Uint8Array, place: string): Buffer {
   return createHmac('sha256', key).update(place).digest()
 }
 
+/**
+ * The length of the header of a file that was made for the place of an object; undefined for other age files. A header
+ * that is cut or too long counts, with the bytes that are there: opening it says what is wrong.
+ */
+export function placedHeader(bytes: Buffer): number | undefined {
+  const end = headerEnd(bytes)
+  return bytes.subarray(0, end).includes(`\n-> ${PLACE} `) ? (end ?? bytes.length) : undefined
+}
+
 /** The length of the header at the beginning of a file; undefined where it does not end within these bytes. */
 export function headerEnd(bytes: Uint8Array): number | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, MAX_HEADER_BYTES))

@@ -127,9 +127,10 @@ export class Encryption {
     const fileKey = await keys.open(header, encrypted, textOf(name), undefined)
     if (typeof fileKey === 'string') return fileKey
     try {
-      if (isMadeFor(header, fileKey, recipients)) return 'current'
+      const { unlabelled, ...described } = encrypted
+      if (!unlabelled && isMadeFor(header, fileKey, recipients)) return 'current'
       const made = await makeHeader(recipients, textOf(name), fileKey)
-      return { header: made, encrypted: { ...encrypted, header: made.header.length } }
+      return { header: made, encrypted: { ...described, header: made.header.length } }
     } finally {
       fileKey.fill(0)
     }

@@ -88,6 +88,9 @@ const OF_S3: readonly Column[] = [
   ofObject('LifecycleExpirationDate', 'time', (_, { expires }) => expires),
 ]
 
+/** Its values are read from the objects, not from their listing. */
+export const LABEL_FIELD = 'x-EncryptionLabel'
+
 /** What this server knows beside S3's fields and those of plugins. */
 const OWN: readonly (Column & InventoryField)[] = [
   {
@@ -111,6 +114,12 @@ const OWN: readonly (Column & InventoryField)[] = [
       const { algorithm, keyId } = object?.encrypted ?? {}
       return keyId === undefined ? algorithm : `${algorithm}:${keyId}`
     },
+  },
+  {
+    ...{ name: LABEL_FIELD, type: 'text' },
+    summary:
+      '`kept`, or `lost` for an object whose bytes alone say that it is encrypted; empty for others. Each object without a label is looked at.',
+    value: ({ object }) => object?.encrypted && (object.encrypted.unlabelled ? 'lost' : 'kept'),
   },
 ]
 

@@ -25,7 +25,7 @@ const ALL = [
   ],
   ...['ObjectLockRetainUntilDate', 'ObjectLockMode', 'ObjectLockLegalHoldStatus', 'IntelligentTieringAccessTier'],
   ...['BucketKeyStatus', 'ChecksumAlgorithm', 'ObjectAccessControlList', 'ObjectOwner', 'LifecycleExpirationDate'],
-  ...['x-BytesAt', 'x-Tags', 'x-Encryption'],
+  ...['x-BytesAt', 'x-Tags', 'x-Encryption', 'x-EncryptionLabel'],
 ]
 
 for (const mode of modes) {
@@ -78,6 +78,7 @@ for (const mode of modes) {
         IsMultipartUploaded: String(key === 'parts'),
         'x-BytesAt': 'gateway',
         'x-Encryption': key === 'secret' ? 'AES256' : '',
+        'x-EncryptionLabel': key === 'secret' ? 'kept' : '',
         ObjectLockMode: '',
         ReplicationStatus: '',
       })
