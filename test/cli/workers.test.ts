@@ -226,9 +226,18 @@ t.test('limits, and ends', { timeout: 600_000 }, async (t) => {
   await t.test('workers end when their supervisor is killed', async (t) => {
     await send('PUT', '/kept')
     await send('PUT', '/kept/key', { body: 'kept' })
+    // Each worker sends questions and releases at this moment.
+    let busy = true
+    const writers = Array.from({ length: 8 }, async (_, i) => {
+      while (busy) await send('PUT', '/kept/busy', { body: `${i}` }).catch(() => {})
+    })
+    await until('they write', () => lines(server).filter(({ access }) => access?.operation === 'PutObject').length > 50)
     await server.kill9()
+    busy = false
+    await Promise.all(writers)
     const { length } = lines(server)
     await server.start()
+    t.notMatch(server.log, /Unhandled 'error' event/, 'they end without a dump')
     t.equal((await sender(server)('GET', '/kept/key')).body, 'kept', 'the data folder is free for the next one')
     began = length
   })

@@ -11,10 +11,14 @@ import { obtainGateway, poolOf } from '../serve/gateway.js'
 import { isRunning } from './gateway-mistakes.js'
 import type { Finding } from './running-server.js'
 
-/** Most buckets and entries of each that are looked at, and most objects of a bucket whose headers are opened. */
+/**
+ * Most buckets and entries of each that are looked at, and most objects of a bucket whose headers are opened; where the
+ * listing does not tell, most objects whose first bytes are looked at.
+ */
 const MAX_BUCKETS = 20
 const MAX_ENTRIES = 1000
 const MAX_OPENED = 3
+const MAX_SEEN = 10
 
 /**
  * The file of the keys of encrypted objects, and whether it opens some of them. Undefined for a server that encrypts
@@ -116,14 +120,18 @@ async function seen(gateway: Gateway, bucket: string, object: GatewayObject): Pr
   return found.object
 }
 
-/** The first, the last and one between them, of the objects that the listing tells to be encrypted and of the others. */
+/** Some of the objects that the listing tells to be encrypted, and of the others. */
 function someOf(entries: readonly ListEntry[]): readonly string[] {
   const objects = entries.flatMap((entry) => (entry.kind === 'object' ? [entry.object] : []))
-  const kinds = [true, false].map((encrypted) => objects.filter((one) => (one.encrypted !== undefined) === encrypted))
-  return kinds.flatMap((from) => {
-    const places = [0, Math.floor(from.length / 2), from.length - 1].slice(0, MAX_OPENED)
-    return [...new Set(places.flatMap((place) => from[place]?.key ?? []))]
-  })
+  const told = (encrypted: boolean) => objects.filter((one) => (one.encrypted !== undefined) === encrypted)
+  return [...spread(told(true), MAX_OPENED), ...spread(told(false), MAX_SEEN)].map(({ key }) => key)
+}
+
+/** At most `count` of them, from the first to the last. */
+function spread<T>(all: readonly T[], count: number): readonly T[] {
+  if (all.length <= count) return all
+  const places = Array.from({ length: count }, (_, i) => Math.round((i * (all.length - 1)) / (count - 1)))
+  return places.flatMap((place) => all[place] ?? [])
 }
 
 async function opens(

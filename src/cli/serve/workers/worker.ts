@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { CleanupStack } from '../../../common/cleanup-stack.js'
 import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics.js'
@@ -110,6 +111,8 @@ function openChannel(metrics: Metrics) {
     }
   }
   process.on('message', (messages: readonly ToWorker[]) => messages.forEach(receive))
+  // A message, also one of Node.js about a connection, that finds the pipe broken: `disconnect` follows, and ends this.
+  cluster.worker?.on('error', () => {})
   process.on('disconnect', () => {
     // The worker's own disconnect comes after everything is closed.
     process.exit(stopping ? process.exitCode : EXIT_FAILURE)
