@@ -10,7 +10,7 @@ import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { confirmed, decidingRecord, isUnconfirmed, recordOfVersion, validRecord } from '../objects/object-record.js'
 import { arnOf, conditionsOf } from './conditions.js'
 import { type Decision, type Documents, decide } from './decide.js'
-import { hasPolicies, type ParsedDocuments, policiesOf, sessionPolicyOf } from './documents.js'
+import { hasPolicies, type ParsedDocuments, policiesOf, sessionPoliciesOf } from './documents.js'
 import type { OwnerGateway } from './grants.js'
 import { lasting, ofAnyTags, type Policy } from './policy.js'
 import type { Principal } from './question.js'
@@ -90,7 +90,7 @@ export class Answers {
       ownership: documents?.ownership ?? 'BucketOwnerEnforced',
       block: documents && asked.bucket !== undefined ? await this.#blockOf(asked.bucket) : NO_BLOCK,
       identityPolicies: caller && policiesOf(caller.identity),
-      sessionPolicy: caller && sessionPolicyOf(caller.identity),
+      sessionPolicies: caller && sessionPoliciesOf(caller.identity),
     }
     const decision = decide(question, given)
     // The rules of the gateway are about current objects.
@@ -102,7 +102,7 @@ export class Answers {
         ...given,
         policy: given.policy && change(given.policy),
         identityPolicies: given.identityPolicies?.map(change),
-        sessionPolicy: given.sessionPolicy && change(given.sessionPolicy),
+        sessionPolicies: given.sessionPolicies?.map(change),
       }).outcome
     return {
       decision,
@@ -214,7 +214,7 @@ export class Answers {
     const { caller } = this.#request
     const name = action.toLowerCase()
     if (bucket === undefined || key === undefined || OF_UPLOADS.includes(name)) return undefined
-    const own = caller ? [...(policiesOf(caller.identity) ?? []), sessionPolicyOf(caller.identity)] : []
+    const own = caller ? [...(policiesOf(caller.identity) ?? []), ...sessionPoliciesOf(caller.identity)] : []
     const byTags = [documents?.policy?.parsed, ...own].some((policy) => policy?.byTags)
     // WRITE of a bucket lets other accounts delete their own objects; no ACL of an object matters to a write.
     const byAcl = name === 's3:deleteobject' ? documents?.owner !== this.#account : !OF_NO_ACL.includes(name)
@@ -246,14 +246,17 @@ export function isRoot(caller: Caller | undefined): boolean {
   return caller !== undefined && !caller.identity.rights && !hasPolicies(caller.identity)
 }
 
-function identityOnly(question: Parameters<typeof decide>[0], { identityPolicies, sessionPolicy }: Documents): boolean {
+function identityOnly(
+  question: Parameters<typeof decide>[0],
+  { identityPolicies, sessionPolicies }: Documents,
+): boolean {
   if (question.principal.kind !== 'account') return false
   const own: Documents = {
     owner: question.principal.account,
     ownership: 'BucketOwnerEnforced',
     block: NO_BLOCK,
     identityPolicies,
-    sessionPolicy,
+    sessionPolicies,
   }
   return (decide(question, own) satisfies Decision).outcome === 'allow'
 }

@@ -22,8 +22,8 @@ export interface Documents {
   readonly block: PublicAccessBlock
   /** Policies of the identity that asks. Absent: it has all rights of its account. Empty: none. */
   readonly identityPolicies?: readonly Policy[] | undefined
-  /** Limits what a session may do; it never gives anything by itself. */
-  readonly sessionPolicy?: Policy | undefined
+  /** They limit what a session may do, each of them; they never give anything by themselves. */
+  readonly sessionPolicies?: readonly Policy[] | undefined
 }
 
 export interface Decision {
@@ -68,9 +68,7 @@ export function decide(question: Question, documents: Documents): Decision {
     ? evaluatePolicy(documents.policy, question)
     : { effect: 'none', reason: 'the bucket has no policy' }
   const byIdentity: Verdict = allOf(documents.identityPolicies, question)
-  const bySession: Verdict = documents.sessionPolicy
-    ? evaluatePolicy(documents.sessionPolicy, question)
-    : { effect: 'allow', reason: 'no session policy' }
+  const bySession: Verdict = eachOf(documents.sessionPolicies ?? [], question)
 
   if (byIdentity.effect === 'deny') return explicit('a policy of the identity', byIdentity)
   if (bySession.effect === 'deny') return explicit('the policy of the session', bySession)
@@ -119,6 +117,16 @@ function allOf(policies: readonly Policy[] | undefined, question: Question): Ver
       effect: 'none',
       reason: 'no policy of the identity allows it',
     }
+  )
+}
+
+/** The verdict of the policy that allows least. */
+function eachOf(policies: readonly Policy[], question: Question): Verdict {
+  const verdicts = policies.map((policy) => evaluatePolicy(policy, question))
+  return (
+    verdicts.find(({ effect }) => effect === 'deny') ??
+    verdicts.find(({ effect }) => effect === 'none') ??
+    verdicts[0] ?? { effect: 'allow', reason: 'no session policy' }
   )
 }
 

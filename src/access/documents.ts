@@ -79,7 +79,8 @@ function policyOf(record: PolicyRecord, bucket: string): Policy {
 }
 
 const parsedPolicies = new WeakMap<Identity, readonly Policy[]>()
-const parsedSessions = new WeakMap<Session, Policy>()
+const parsedSessions = new WeakMap<Session, readonly Policy[]>()
+const NO_POLICIES: readonly Policy[] = Object.freeze([])
 
 /** Returns the policies of an identity; undefined if it has none. Throws AccessDenied if one cannot be read. */
 export function policiesOf(identity: Identity): readonly Policy[] | undefined {
@@ -96,16 +97,17 @@ export function policiesOf(identity: Identity): readonly Policy[] | undefined {
 }
 
 /**
- * Returns the policy of the session of an identity; undefined if it has none. Throws AccessDenied if it cannot be read.
+ * Returns the policies that limit the session of an identity; none if it has none. Throws AccessDenied if one cannot be
+ * read.
  */
-export function sessionPolicyOf({ session }: Identity): Policy | undefined {
-  if (!session?.policy) return undefined
+export function sessionPoliciesOf({ session }: Identity): readonly Policy[] {
+  if (!session?.policy) return NO_POLICIES
   const known = parsedSessions.get(session)
   if (known) return known
   try {
-    const policy = parse(session.policy)
-    parsedSessions.set(session, policy)
-    return policy
+    const policies = [session.policy, ...(session.narrowed ?? [])].map((document) => parse(document))
+    parsedSessions.set(session, policies)
+    return policies
   } catch (cause) {
     throw new S3Error('AccessDenied', { cause })
   }

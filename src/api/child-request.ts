@@ -1,4 +1,4 @@
-import type { Session } from './identity.js'
+import type { Identity, Session } from './identity.js'
 import type { Method, OwnTerms, Reply } from './request.js'
 
 /** Whose request it is. */
@@ -22,6 +22,16 @@ export interface OwnRequest {
   readonly body?: string | Buffer
   readonly own?: OwnTerms
 }
+
+/**
+ * Decides whether an identity may send a request, as for a signed request that has arrived from the client: nothing is
+ * carried out, and no body is read. What an operation asks about later, such as the source of a copy, is not decided.
+ * Throws S3Error AccessDenied, and those of a request that no operation answers.
+ */
+export type Decide = (
+  by: { readonly identity: Identity; readonly client: RequestOwner['client'] },
+  request: OwnRequest,
+) => Promise<void>
 
 /**
  * Carries out a request in the name of a key pair, with the rights that it has at this moment: the same operation, the

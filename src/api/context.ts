@@ -11,11 +11,11 @@ import type {
 } from './archive.js'
 import type { CreationTimes, Gateway } from './gateway.js'
 import type { Hooks } from './hooks.js'
-import type { AuthenticateForm, Caller } from './identity.js'
+import type { AuthenticateForm, Caller, Session } from './identity.js'
 import type { InventoryFields } from './inventory.js'
 import type { Job, JobFailure, JobProgress, JobQuery, NewJob, PutOff } from './jobs.js'
 import type { Limits } from './limits.js'
-import type { ReplyHeaders, RequestHead } from './request.js'
+import type { ReplyHeaders, RequestHead, S3Request } from './request.js'
 import type { BucketSettings } from './settings.js'
 import type { State } from './state.js'
 import type { Store, StoredObject } from './store.js'
@@ -115,6 +115,12 @@ export interface JobKind<Input = unknown, Result = unknown> {
    * with growing pauses.
    */
   held?(job: RunningJob<Input>): Promise<'release' | 'drop'>
+  /**
+   * Throws AccessDenied unless the caller of a request holds every right that the job will use, for a request that has it
+   * run again, or go on. The policy of a session limits the job from then on in any case. The caller has the action
+   * `name` on the resource of the job already. Absent: the right to read the resource suffices besides.
+   */
+  admitAgain?(job: Job<Input>, request: S3Request, context: Context): Promise<void>
   /** Largest number of jobs of this kind that run at once in this process; default 4. */
   readonly concurrency?: number
 }
@@ -206,8 +212,18 @@ export interface Jobs {
   /**
    * Runs a failed or cancelled job again, or an `Unknown` one that the caller knows to have had no effect. Throws
    * InvalidRequest for any other.
+   * @param by the session that asks for it, to whose policy the job is limited from now on; `Context.jobs` of a request
+   * adds that of its caller
    */
-  retry(id: string, signature?: string): Promise<Job>
+  retry(id: string, signature?: string, by?: Session): Promise<Job>
+  /**
+   * Throws AccessDenied unless the caller of the request may have the job run again, or go on: it must hold every right
+   * that the job will use, as far as they are known now. The kind of the job decides (`JobKind.admitAgain`), after it is
+   * certain that the job acts as the account of the caller.
+   */
+  admitAgain(job: Job, request: S3Request, context: Context): Promise<void>
+  /** Throws AccessDenied unless the job acts as the account of the caller. */
+  requireSameAccount(job: Pick<Job, 'accessKeyId' | 'session'>, context: Context): Promise<void>
   /** Sets the outcome of an `Unknown` job by hand. */
   resolve(
     id: string,

@@ -48,6 +48,11 @@ export interface Session {
   readonly role?: string
   /** Policy document: the session may do only what this, too, allows. */
   readonly policy?: Readonly<Record<string, unknown>>
+  /**
+   * With `policy`. The policies of other sessions that have had the job run again, or go on: each must allow, too. Only
+   * jobs have them.
+   */
+  readonly narrowed?: readonly Readonly<Record<string, unknown>>[]
   /** End of the credentials, ms since 1970; absent for a job, which may outlive them. */
   readonly expires?: number
 }

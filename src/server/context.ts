@@ -18,6 +18,7 @@ import { ObjectStore } from '../objects/object-store.js'
 import { type PartChecksumRecords, partChecksumRecords } from '../objects/part-checksums.js'
 import { authorizing, type MetadataActions } from '../plugins/actions.js'
 import { ownOrigin } from '../plugins/hooks.js'
+import { sessionOf } from '../plugins/jobs/narrow.js'
 import { dueAfter } from '../s3/lifecycle/rules.js'
 import { restoreStored } from '../s3/object/restore.js'
 import { factHeaders, presenceOf } from '../s3/object/storage-class.js'
@@ -315,12 +316,15 @@ class RequestContext implements Context {
   }
 }
 
-/** What a session with a policy orders keeps that policy. */
+/** What a session with a policy orders keeps that policy, and so does what it has run again. */
 function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
-  const session = caller?.identity.session
-  if (!session?.policy) return jobs
-  const { expires, ...lasting } = session
-  return { ...jobs, create: (asked) => jobs.create({ ...asked, session: lasting }) }
+  const session = sessionOf(caller)
+  if (!session) return jobs
+  return {
+    ...jobs,
+    create: (asked) => jobs.create({ ...asked, session }),
+    retry: (id, signature) => jobs.retry(id, signature, session),
+  }
 }
 
 /** Creates the archive functions of a context; its caller's rights apply. */

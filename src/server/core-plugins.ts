@@ -1,5 +1,5 @@
 import { identityPolicyProblem } from '../access/documents.js'
-import type { Perform } from '../api/child-request.js'
+import type { Decide, Perform } from '../api/child-request.js'
 import type { Expansion } from '../api/context.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
@@ -46,7 +46,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   quotaPlugin,
   encryptionPlugin(),
   inventories(defaultInventories),
-  batchPlugin({ perform: noGateway, rate: 1 }),
+  batchPlugin({ perform: noGateway, decide: noGateway, rate: 1 }),
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
@@ -97,6 +97,7 @@ interface CorePluginDeps {
   readonly policyProblem: PolicyProblem
   readonly access: Parameters<typeof accessPlugin>[0]
   readonly perform: Perform
+  readonly decide: Decide
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -116,6 +117,7 @@ function createCorePlugins({
   policyProblem,
   access,
   perform,
+  decide,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
   const admit = admission(backends.state)
@@ -129,7 +131,7 @@ function createCorePlugins({
       fileRows: options.inventoryFileRows ?? defaultInventories.fileRows,
       rate: options.inventoryRate ?? defaultInventories.rate,
     }),
-    batchPlugin({ perform, rate: options.batchRate ?? defaultPeriods.batchRate }),
+    batchPlugin({ perform, decide, rate: options.batchRate ?? defaultPeriods.batchRate }),
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({
@@ -167,6 +169,7 @@ interface PluginSources {
   /** Called once the contexts of requests are there, as `perform`. */
   readonly simulate: Simulate
   readonly perform: Perform
+  readonly decide: Decide
 }
 
 export interface OpenedPlugins {
@@ -186,7 +189,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, region, log, scrape, activity, changes, caches, simulate, perform } = sources
+  const { options, backends, settings, region, log, scrape, activity, changes, caches, simulate } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -210,7 +213,8 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     changes,
     policyProblem,
     access: { simulate, credentials: (accessKeyId) => credentials(accessKeyId) },
-    perform,
+    perform: sources.perform,
+    decide: sources.decide,
   })
   const plugins: PluginSet = combinePlugins({
     core,

@@ -51,7 +51,7 @@ import {
 import { pluginGauges } from './metrics/metrics-server.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough.js'
-import { performer } from './perform.js'
+import { decider, performer } from './perform.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { simulator } from './simulate.js'
 import { gatewaySpans } from './tracing.js'
@@ -105,6 +105,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     caches,
     simulate: (asked, owner) => simulate(asked, owner),
     perform: (owner, request, signal) => perform(owner, request, signal),
+    decide: (by, request) => decide(by, request),
   })
   const { plugins } = opened
   const { table } = plugins
@@ -140,7 +141,9 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     return { store, requireOwner: checks.requireOwner, isVersioned }
   }
   const bucketLogs = await openBucketLogs({ options, state, settings, ownerOf, region, metrics, log })
-  const perform = performer({ credentials, contexts, table, limits, addressing: live.addressing, audit, bucketLogs })
+  const deciding = { contexts, table, limits, addressing: live.addressing }
+  const decide = decider(deciding)
+  const perform = performer({ credentials, ...deciding, audit, bucketLogs })
   const parts: Omit<HandleDeps, 'passthrough'> = {
     authenticate,
     table,

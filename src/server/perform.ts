@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { authorize } from '../access/authorize.js'
-import type { OwnRequest, Perform, RequestOwner } from '../api/child-request.js'
+import type { Decide, OwnRequest, Perform, RequestOwner } from '../api/child-request.js'
 import type { Context } from '../api/context.js'
 import type { Caller, Credentials, Identity } from '../api/identity.js'
 import type { Limits } from '../api/limits.js'
@@ -11,6 +11,7 @@ import { type Addressing, refuseNoBucketName, refuseReserved } from '../http/add
 import { ownBody } from '../http/body/open-body.js'
 import { errorReply, toS3Error } from '../http/error-reply.js'
 import { refuseLongKey } from '../http/read-request.js'
+import { authorize as authorizeCall } from '../plugins/calls/prepare.js'
 import type { OperationTable } from '../plugins/table.js'
 import { taggingOfHeader } from '../s3/tags.js'
 import { requestId } from './access-log.js'
@@ -39,12 +40,9 @@ export function performer({
   bucketLogs,
 }: PerformDeps): Perform {
   return async (owner, asked, signal) => {
-    // The names may come from a document that a client has written.
-    refuseNoBucketName(asked.bucket)
-    refuseReserved(asked.bucket, addressing.basePaths, '')
-    if (asked.key !== undefined) refuseLongKey(asked.key, limits.maxKeyBytes)
+    refuseNames(asked, { addressing, limits })
     const caller = callerOf(await identityOf(owner, credentials), asked)
-    const head = headOf(owner, asked)
+    const head = headOf(owner.client, asked)
     const selected = table.select(head)
     const context = contexts.for(caller, selected.operation, head)
     const started = performance.now()
@@ -79,6 +77,33 @@ export function performer({
   }
 }
 
+/** Decides about requests by the steps of `performer`, without carrying them out. */
+export function decider(deps: Pick<PerformDeps, 'contexts' | 'table' | 'limits' | 'addressing'>): Decide {
+  return async ({ identity, client }, asked) => {
+    refuseNames(asked, deps)
+    const caller = callerOf(identity, asked)
+    const head = headOf(client, asked)
+    const selected = deps.table.select(head)
+    const { operation, plugin, params } = selected
+    const context = deps.contexts.for(caller, operation, head)
+    await authorize(selected, head, context, taggingOfHeader)
+    if (!operation.call) return
+    const body = ownBody(head, caller.payload.bytes, deps.limits)
+    const signal = new AbortController().signal
+    await authorizeCall(operation.call, { ...head, plugin, params, body, signal } as S3Request, context)
+  }
+}
+
+/** The names may come from a document that a client has written. Throws as for a request that names them. */
+function refuseNames(
+  { bucket, key }: OwnRequest,
+  { addressing, limits }: Pick<PerformDeps, 'addressing' | 'limits'>,
+): void {
+  refuseNoBucketName(bucket)
+  refuseReserved(bucket, addressing.basePaths, '')
+  if (key !== undefined) refuseLongKey(key, limits.maxKeyBytes)
+}
+
 /** The key pair as it is now. */
 async function identityOf({ accessKeyId, session }: RequestOwner, credentials: Credentials): Promise<Identity> {
   const found = await credentials(accessKeyId)
@@ -96,14 +121,13 @@ function callerOf(identity: Identity, { headers = {}, body = '' }: OwnRequest): 
 }
 
 function headOf(
-  owner: RequestOwner,
+  { remoteAddress, secure, host }: RequestOwner['client'],
   { method, bucket, key, query = {}, headers = {}, body = '', own }: OwnRequest,
 ): RequestHead {
   const path = `/${bucket}${key === undefined ? '' : `/${encodeURIComponent(key)}`}`
   const rawQuery = Object.entries(query)
     .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
     .join('&')
-  const { remoteAddress, secure, host } = owner.client
   const all = { ...headers, 'content-length': String(Buffer.byteLength(body)) }
   return {
     id: requestId(),

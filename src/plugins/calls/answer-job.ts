@@ -6,6 +6,7 @@ import { codes, isCode } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { documentOf, jobDocument } from '../jobs/document.js'
 import { hasEnded } from '../jobs/record.js'
+import { requireAgain } from '../jobs/require-again.js'
 import { documentReply, factsOfContent, noRaw, passContent, versionHeader } from './answer-now.js'
 import { type JobCall, jobAddress } from './call.js'
 import { expansionsOf } from './expand.js'
@@ -81,7 +82,7 @@ async function jobFor(call: Call, asked: CallInput, request: S3Request, context:
   // A repeated request gets the job of the first one, even if its bucket or object has changed since.
   const known = token === undefined ? undefined : await context.jobs.find({ accessKeyId, token, requestHash })
   // The content of a call that passes one on is not kept.
-  if (known) return { job: call.pass ? known : await runAgain(known, context) }
+  if (known) return { job: call.pass ? known : await runAgain(known, request, context) }
   if (request.bucket !== undefined && call.access === 'owner') await context.checks.requireOwner(request.bucket)
   const page = { limit: asked.frame.maxItems, from: undefined }
   const { resource, input, headers: ordered } = await call.order({ request, body, query, page }, context)
@@ -103,8 +104,10 @@ async function jobFor(call: Call, asked: CallInput, request: S3Request, context:
 /**
  * Runs a failed job again if the cause of the failure may have passed. SDKs retry with the same token and expect that.
  */
-async function runAgain(known: Job, { jobs }: Context): Promise<Job> {
+async function runAgain(known: Job, request: S3Request, context: Context): Promise<Job> {
+  const { jobs } = context
   if (known.status !== 'Failed' || !known.failure || !mayPass(known.failure)) return known
+  await requireAgain(known, request, context)
   try {
     return await jobs.retry(known.id)
   } catch (error) {

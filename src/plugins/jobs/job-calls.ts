@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { ActionResource } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { Job } from '../../api/jobs.js'
 import type { Plugin } from '../../api/plugin.js'
@@ -10,6 +9,7 @@ import { defineCall } from '../calls/define-call.js'
 import { hashOf } from '../calls/prepare.js'
 import { documentOf, jobDocument, jobStatuses } from './document.js'
 import { noSuchJob } from './record.js'
+import { requireAgain } from './require-again.js'
 
 const SOURCE = 'docs/extensions.md#jobs'
 const ONE = '/-/jobs/v1/{JobId}'
@@ -101,13 +101,13 @@ const cancelJob = defineCall({
 
 const retryJob = defineCall({
   ...shared,
-  admit: async ({ params }, context) => void (await mayBegin(params.JobId ?? '', context)),
+  admit: async (request, context) => void (await mayBegin(request, context)),
   name: 'RetryJob',
   summary: 'Runs a failed or cancelled job again, or an Unknown one that the caller knows to have had no effect.',
   access: 'signed',
   on: { method: 'POST', resource: 'service', path: `${ONE}/retry` },
   async answer({ request }, context) {
-    const { id } = await mayBegin(request.params.JobId ?? '', context)
+    const { id } = await mayBegin(request, context)
     return documentOf(await context.jobs.retry(id, signatureOf(context)))
   },
 })
@@ -116,7 +116,7 @@ const errorCodes = Object.keys(codes) as [S3Code, ...S3Code[]]
 
 const resolveJob = defineCall({
   ...shared,
-  admit: async ({ params }, context) => void (await mayBegin(params.JobId ?? '', context)),
+  admit: async (request, context) => void (await mayBegin(request, context)),
   name: 'ResolveJob',
   summary: 'Sets the outcome of a job that is Unknown.',
   access: 'signed',
@@ -133,7 +133,7 @@ const resolveJob = defineCall({
     }),
   ]),
   async answer({ request, body }, context) {
-    const { id } = await mayBegin(request.params.JobId ?? '', context)
+    const { id } = await mayBegin(request, context)
     const signature = signatureOf(context)
     if (body.Status === 'Complete')
       return documentOf(await context.jobs.resolve(id, { result: body.Result ?? {} }, signature))
@@ -148,15 +148,10 @@ export function signatureOf({ caller }: Context): string | undefined {
 }
 
 /** Only a caller that may start such a job may run it again or set its outcome. */
-async function mayBegin(id: string, context: Context): Promise<Job> {
-  const job = await jobOf(id, context)
-  await context.checks.requireAction(job.operation, placeOf(job))
+async function mayBegin(request: S3Request<'service'>, context: Context): Promise<Job> {
+  const job = await jobOf(request.params.JobId ?? '', context)
+  await requireAgain(job, request, context)
   return job
-}
-
-function placeOf({ resource }: Job): ActionResource {
-  const [, bucket, key] = /^\/([^/]+)(?:\/(.+))?$/s.exec(resource) ?? []
-  return { bucket, key }
 }
 
 /** The calls by which clients manage jobs. The server itself owns the jobs (open-jobs.ts). */

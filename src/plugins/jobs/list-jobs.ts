@@ -1,7 +1,9 @@
+import type { Session } from '../../api/identity.js'
 import type { Job, JobFailure, JobQuery } from '../../api/jobs.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { IndexEntry, JobStore } from './job-store.js'
+import { narrowed } from './narrow.js'
 import { ended, hasEnded, type JobRecord, plain, released, renewed, withStatus } from './record.js'
 
 /** Number of records that are read concurrently. */
@@ -93,10 +95,13 @@ export function cancelled(record: JobRecord, running: boolean): JobRecord {
   return running ? withStatus(record, 'Cancelling') : ended(record, { status: 'Cancelled' })
 }
 
-export function retried(record: JobRecord): JobRecord {
-  const { status, retries = 0 } = record.job
-  if (status === 'Failed' || status === 'Cancelled' || status === 'Unknown')
-    return renewed({ ...record, job: { ...record.job, retries: retries + 1 } })
+/** @param by see Jobs.retry */
+export function retried(record: JobRecord, by?: Session): JobRecord {
+  const { status, retries = 0, session } = record.job
+  if (status === 'Failed' || status === 'Cancelled' || status === 'Unknown') {
+    const limited = narrowed(session, by)
+    return renewed({ ...record, job: { ...record.job, retries: retries + 1, ...(limited && { session: limited }) } })
+  }
   throw refused(record, `is ${status}: only a failed, cancelled or unknown job can run again`)
 }
 

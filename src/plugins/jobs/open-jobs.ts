@@ -1,6 +1,7 @@
 import type { Context, Jobs } from '../../api/context.js'
 import type { Job, JobQuery, NewJob } from '../../api/jobs.js'
 import type { State } from '../../api/state.js'
+import { canonicalId, OWN_ID } from '../../auth/credentials.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
@@ -8,6 +9,7 @@ import { type JobsOverview, jobsOverview } from './document.js'
 import { jobStore } from './job-store.js'
 import { cancelled, isPutOff, letGo, listJobs, makeRoom, resolved, retried, sealed, woken } from './list-jobs.js'
 import { type JobRecord, newRecord, noSuchJob, ulids } from './record.js'
+import { requireReading } from './require-again.js'
 import { jobOfToken, oncePerToken } from './tokens.js'
 import { defaultWorkTimes, Waiters, type WorkTimes } from './waiters.js'
 import { HeldJobs, Orders, Rounds, Workers } from './workers.js'
@@ -37,6 +39,17 @@ export interface OwnJobs extends Jobs {
    * restart.
    */
   stop(): Promise<void>
+}
+
+/** The canonical id of the account that a context acts as. */
+function accountOf({ caller }: Context): string {
+  return caller ? canonicalId(caller.identity) : OWN_ID
+}
+
+function ofOtherAccount(): S3Error {
+  return new S3Error('AccessDenied', {
+    message: 'The job acts as another account: only a key pair of that account may have it run again, or go on.',
+  })
 }
 
 /** Reads the index of jobs. Throws S3Error ServiceUnavailable. */
@@ -72,6 +85,12 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
     if (lease) held.add(id, lease)
     else workers.schedule(asked.kind, id)
     return record.job
+  }
+
+  async function requireSameAccount(job: Pick<Job, 'accessKeyId' | 'session'>, context: Context) {
+    const owner = await contextOf(job)
+    // Without its key pair, the job does nothing any more.
+    if (owner && accountOf(owner) !== accountOf(context)) throw ofOtherAccount()
   }
 
   return {
@@ -135,7 +154,14 @@ export async function openJobs(options: JobsOptions): Promise<OwnJobs> {
       const record = await store.read(id)
       if (record && isPutOff(record)) await orders.update(id, woken)
     },
-    retry: (id, signature) => orders.order(id, signature, retried),
+    retry: (id, signature, by) => orders.order(id, signature, (record) => retried(record, by)),
+    requireSameAccount,
+    async admitAgain(job, request, context) {
+      await requireSameAccount(job, context)
+      const kind = workers.kind(job.operation)
+      if (kind?.admitAgain) await kind.admitAgain(job, request, context)
+      else requireReading(job, context)
+    },
     resolve: (id, outcome, signature) => orders.order(id, signature, (record) => resolved(record, outcome)),
     async log(id) {
       await read(id)

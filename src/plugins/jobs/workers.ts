@@ -61,6 +61,10 @@ export class Workers {
     return this.#queues.has(kind)
   }
 
+  kind(name: string): AnyKind | undefined {
+    return this.#queues.get(name)?.kind
+  }
+
   start(): void {
     this.#started = true
     for (const queue of this.#queues.values()) this.#fill(queue)

@@ -1,10 +1,13 @@
+import type { Decide } from '../../api/child-request.js'
 import type { Context } from '../../api/context.js'
 import type { Job } from '../../api/jobs.js'
 import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { hashOf } from '../../plugins/calls/prepare.js'
 import { jobOf, seenBy, signatureOf } from '../../plugins/jobs/job-calls.js'
+import { narrowed, sessionOf } from '../../plugins/jobs/narrow.js'
 import { hasEnded, noSuchJob } from '../../plugins/jobs/record.js'
+import { clientOf, requireHeld } from './admit.js'
 import type { BatchOrder, TagPair } from './order.js'
 import type { BatchRecord, BatchRecords } from './records.js'
 import { BATCH_JOB, type BatchResult, type Live, WAITING_FOR_BUDGET, WAITING_FOR_GATEWAY } from './run.js'
@@ -30,14 +33,22 @@ export const STATUSES = [
 
 type BatchStatus = (typeof STATUSES)[number]
 
+interface BatchJobsDeps {
+  readonly records: BatchRecords
+  readonly live: Live
+  readonly decide: Decide
+}
+
 /** What clients do with batch jobs, by the calls of both interfaces. A caller sees the jobs that it sees of others. */
 export class BatchJobs {
   readonly records: BatchRecords
   readonly #live: Live
+  readonly #decide: Decide
 
-  constructor(records: BatchRecords, live: Live) {
+  constructor({ records, live, decide }: BatchJobsDeps) {
     this.records = records
     this.#live = live
+    this.#decide = decide
   }
 
   /**
@@ -50,12 +61,11 @@ export class BatchJobs {
     { order, token, body = order }: { order: Omit<BatchOrder, 'client'>; token: string | undefined; body?: object },
   ): Promise<string> {
     const { identity } = context.caller ?? refuseUnsigned()
-    const { remoteAddress, secure, host } = request
     const requestHash = hashOf('batch', body)
     const asked = { accessKeyId: identity.accessKeyId, requestHash }
     const known = token === undefined ? undefined : await context.jobs.find({ ...asked, token })
     if (known) return known.id
-    const input: BatchOrder = { ...order, client: { remoteAddress, secure, host } }
+    const input: BatchOrder = { ...order, client: clientOf(request) }
     const signature = signatureOf(context)
     const once = token !== undefined ? { token } : signature !== undefined ? { signature } : {}
     const created = await context.jobs.create({
@@ -123,14 +133,37 @@ export class BatchJobs {
     }))
   }
 
-  /** Confirms a job that waits for that. Throws JobStatusException for one that does not. */
-  confirm(batch: BatchJob, context: Context, reason?: string) {
+  /**
+   * Confirms a job that waits for that. Throws JobStatusException for one that does not, and AccessDenied unless the
+   * caller holds every right that the job will use.
+   */
+  async confirm(batch: BatchJob, request: S3Request, context: Context, reason?: string) {
     if (!batch.job.input.confirmationRequired)
       throw statusException('The job needs no confirmation: it was not created with ConfirmationRequired.')
+    await this.#requireHeld(batch, request, context)
     return this.#order(batch, context, ({ suspended: _, ...record }) => ({
-      ...record,
+      ...wokenBy(record, request, context),
       ...{ confirmed: true, ...(reason !== undefined && { reason }) },
     }))
+  }
+
+  /** Changes the priority. Throws AccessDenied as `confirm`: the job may go on sooner. */
+  async prioritize(batch: BatchJob, request: S3Request, context: Context, priority: number): Promise<void> {
+    await this.#requireHeld(batch, request, context)
+    await this.update(batch, (record) => ({ ...record, priority }))
+  }
+
+  /** Admits a caller that has a job run again, and limits the job to what it may do. Throws AccessDenied as `confirm`. */
+  async admitAgain(job: Job<BatchOrder>, request: S3Request, context: Context): Promise<void> {
+    await requireHeld({ records: this.records, decide: this.#decide }, job, request, context)
+    // One that has not ended is not run again, and stays as it is.
+    if (hasEnded(job.status)) await this.records.change(job.id, (record) => wokenBy(record, request, context))
+  }
+
+  /** Throws AccessDenied. */
+  async #requireHeld({ job }: BatchJob, request: S3Request, context: Context): Promise<void> {
+    await context.jobs.requireSameAccount(job, context)
+    await requireHeld({ records: this.records, decide: this.#decide }, job, request, context)
   }
 
   async pause(batch: BatchJob): Promise<void> {
@@ -140,9 +173,19 @@ export class BatchJobs {
     if (record.asked === 'cancel') throw statusException('The job is being cancelled.')
   }
 
-  async resume(batch: BatchJob, context: Context): Promise<void> {
-    await this.#order(batch, context, ({ asked, ...record }) => (asked === 'cancel' ? { ...record, asked } : record))
+  /** Lets a paused job go on. Throws AccessDenied as `confirm`. */
+  async resume(batch: BatchJob, request: S3Request, context: Context): Promise<void> {
+    await this.#requireHeld(batch, request, context)
+    await this.#order(batch, context, ({ asked, ...record }) =>
+      asked === 'cancel' ? { ...record, asked } : wokenBy(record, request, context),
+    )
   }
+}
+
+/** The record of a job that the caller of a request has go on. */
+function wokenBy(record: BatchRecord, request: S3Request, { caller }: Context): BatchRecord {
+  const session = narrowed(record.wokenBy?.session, sessionOf(caller))
+  return { ...record, wokenBy: { client: clientOf(request), ...(session && { session }) } }
 }
 
 function refuseUnsigned(): never {

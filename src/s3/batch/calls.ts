@@ -90,12 +90,12 @@ export function batchCalls(jobs: () => BatchJobs, now: () => number): readonly A
     name: string,
     summary: string,
     path: string,
-    does: (batch: BatchJob, context: Context) => Promise<unknown>,
+    does: (batch: BatchJob, context: Context, request: S3Request) => Promise<unknown>,
   ) =>
     defineCall({
       ...{ ...shared, name, summary, on: { method: 'POST', resource: 'service', path: `${ONE}/${path}` } },
       async answer({ request }, context) {
-        await does(await find(request, context), context)
+        await does(await find(request, context), context, request)
         return describe(request, context)
       },
     })
@@ -132,8 +132,8 @@ export function batchCalls(jobs: () => BatchJobs, now: () => number): readonly A
       on: { method: 'GET', resource: 'service', path: ONE },
       answer: ({ request }, context) => describe(request, context),
     }),
-    change('RunBatchJob', 'Confirms a batch job that waits for it.', 'run', (batch, context) =>
-      jobs().confirm(batch, context),
+    change('RunBatchJob', 'Confirms a batch job that waits for it.', 'run', (batch, context, request) =>
+      jobs().confirm(batch, request, context),
     ),
     change(
       'CancelBatchJob',
@@ -148,14 +148,14 @@ export function batchCalls(jobs: () => BatchJobs, now: () => number): readonly A
       'ResumeBatchJob',
       'Lets a paused batch job go on, or one that waits look again.',
       'resume',
-      (batch, context) => jobs().resume(batch, context),
+      (batch, context, request) => jobs().resume(batch, request, context),
     ),
     defineCall({
       ...{ ...shared, name: 'UpdateBatchJobPriority', summary: 'Changes the priority of a batch job.' },
       on: { method: 'POST', resource: 'service', path: `${ONE}/priority` },
       body: z.strictObject({ Priority: z.int().min(0).max(2_147_483_647) }),
       async answer({ request, body: { Priority: priority } }, context) {
-        await jobs().update(await find(request, context), (record) => ({ ...record, priority }))
+        await jobs().prioritize(await find(request, context), request, context, priority)
         return describe(request, context)
       },
     }),

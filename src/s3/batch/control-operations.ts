@@ -91,7 +91,7 @@ export function controlOperations(jobs: () => BatchJobs): readonly AnyOperation[
         if (reason !== undefined && (reason.length < 1 || reason.length > 256))
           throw refused('statusUpdateReason has 1 to 256 characters.')
         if (wanted === 'Cancelled') await jobs().cancel(batch, context, reason)
-        else if (wanted === 'Ready') await jobs().confirm(batch, context, reason)
+        else if (wanted === 'Ready') await jobs().confirm(batch, request, context, reason)
         else throw refused('requestedJobStatus is Cancelled or Ready.')
         const status = wanted === 'Ready' ? 'Ready' : statusOf((await find(request, context)).job)
         const shown = wanted === 'Cancelled' && status !== 'Cancelled' ? 'Cancelling' : status
@@ -110,7 +110,7 @@ export function controlOperations(jobs: () => BatchJobs): readonly AnyOperation[
         if (!/^\d{1,10}$/.test(text) || Number(text) > 2_147_483_647)
           throw refused('priority is a number from 0 to 2147483647.')
         const priority = Number(text)
-        await jobs().update(batch, (record) => ({ ...record, priority }))
+        await jobs().prioritize(batch, request, context, priority)
         return answer('UpdateJobPriorityResult', `${element('JobId', batch.job.id)}${element('Priority', priority)}`)
       },
     ),

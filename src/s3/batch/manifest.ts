@@ -119,7 +119,12 @@ function inventoryOf(text: string): Inventory {
   return {
     bucket: destinationBucket.replace(/^arn:[^:]*:s3:::/, ''),
     fields,
-    files: files.map(({ key, MD5checksum }) => ({ key: String(key), md5: String(MD5checksum ?? '').toLowerCase() })),
+    files: files.map(({ key, MD5checksum }) => {
+      const md5 = String(MD5checksum ?? '').toLowerCase()
+      // The ETag of manifest.json stands for the files only as far as it names their content.
+      if (!/^[0-9a-f]{32}$/.test(md5)) throw invalid('manifest.json lacks the MD5checksum of a file')
+      return { key: String(key), md5 }
+    }),
   }
 }
 
@@ -131,8 +136,7 @@ async function* fileOf(reply: Reply, key: string, md5: string): AsyncGenerator<B
       // Zlib reads it later.
       yield Buffer.from(piece)
     }
-    if (md5 !== '' && hash.digest('hex') !== md5)
-      throw invalid(`${key} is not the file of manifest.json: its MD5 differs`)
+    if (hash.digest('hex') !== md5) throw invalid(`${key} is not the file of manifest.json: its MD5 differs`)
   }
   const source = Readable.from(read())
   if (!key.endsWith('.gz')) yield* source

@@ -1,4 +1,4 @@
-import type { Perform } from '../../api/child-request.js'
+import type { Decide, Perform } from '../../api/child-request.js'
 import type { Jobs } from '../../api/context.js'
 import type { Plugin } from '../../api/plugin.js'
 import { Pace } from '../../common/pace.js'
@@ -20,12 +20,13 @@ const MAX_LONG = 64
 
 interface BatchPluginDeps {
   readonly perform: Perform
+  readonly decide: Decide
   /** Requests per second that the jobs of a process make. */
   readonly rate: number
 }
 
 /** The plugin of jobs that do one thing to many objects. */
-export function batchPlugin({ perform, rate }: BatchPluginDeps): Plugin {
+export function batchPlugin({ perform, decide, rate }: BatchPluginDeps): Plugin {
   const live = new Live()
   let started: { readonly deps: BatchDeps; readonly jobs: BatchJobs } | undefined
   const running = () => {
@@ -41,7 +42,12 @@ export function batchPlugin({ perform, rate }: BatchPluginDeps): Plugin {
       ),
       ...controlOperations(() => running().jobs),
     ],
-    jobs: [batchJobs(() => running().deps)],
+    jobs: [
+      {
+        ...batchJobs(() => running().deps),
+        admitAgain: (job, request, context) => running().jobs.admitAgain(job, request, context),
+      },
+    ],
     async start(host) {
       const records = new BatchRecords(host.state)
       const own = {
@@ -50,7 +56,7 @@ export function batchPlugin({ perform, rate }: BatchPluginDeps): Plugin {
         turns: new Turns({ most: MAX_WORKING, mostLong: MAX_LONG }),
         pace: new Pace(rate),
       }
-      started = { deps: { records, perform, live, ...own }, jobs: new BatchJobs(records, live) }
+      started = { deps: { records, perform, live, ...own }, jobs: new BatchJobs({ records, live, decide }) }
       host.schedule({
         name: 'sweep',
         everySeconds: HOUR_MS / 1000,

@@ -1,4 +1,5 @@
 import pMap from 'p-map'
+import type { RequestOwner } from '../../api/child-request.js'
 import type { Records, State } from '../../api/state.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { FoundRow } from './filter.js'
@@ -29,6 +30,11 @@ export interface BatchRecord {
   readonly priority?: number
   readonly tags?: readonly TagPair[]
   readonly confirmed: boolean
+  /**
+   * Who has confirmed the job, resumed it or had it run again since it was created: the policies of their sessions limit
+   * it, too, and conditions see the address of the last one.
+   */
+  readonly wokenBy?: Pick<RequestOwner, 'session' | 'client'>
   /** What a client has asked for. */
   readonly asked?: 'pause' | 'cancel'
   readonly reason?: string
@@ -94,6 +100,11 @@ export class BatchRecords {
   /** Changes the record for a client. */
   async change(id: string, to: (record: BatchRecord) => BatchRecord): Promise<BatchRecord> {
     return (await this.jobs.change(id, (record) => to(record ?? NEW_RECORD))) ?? NEW_RECORD
+  }
+
+  /** The rows of a chunk; none for one that is gone. */
+  async rows(id: string, number: number): Promise<readonly Row[]> {
+    return (await this.#chunks.get(nameOf(id, number)))?.rows ?? []
   }
 
   /** Removes what is left of a job. */

@@ -31,11 +31,12 @@ interface ResultsFile {
  */
 export async function writeReport(
   run: BatchRun,
-  { bucket, prefix, scope }: ReportOrder,
+  order: ReportOrder,
   record: BatchRecord,
   { send, now }: { readonly send: Send; readonly now: number },
 ): Promise<string> {
-  const folder = `${prefix === '' ? '' : `${prefix}/`}job-${run.id}`
+  const folder = reportFolder(order, run.id)
+  const { bucket, scope } = order
   const results: ResultsFile[] = []
   const put = async (key: string, body: Buffer, type: string) => {
     const md5 = createHash('md5').update(body).digest()
@@ -79,6 +80,11 @@ export async function writeReport(
   // The model of the service names the one, its guide the other.
   for (const name of [`${folder}/report.json`, key]) await put(name, manifest, 'application/json')
   return key
+}
+
+/** The keys of the report of a job begin with it and `/`. */
+export function reportFolder({ prefix }: Pick<ReportOrder, 'prefix'>, jobId: string): string {
+  return `${prefix === '' ? '' : `${prefix}/`}job-${jobId}`
 }
 
 async function* resultsOf(run: BatchRun, { listing }: BatchRecord): AsyncGenerator<[Row, TaskResult]> {

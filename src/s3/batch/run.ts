@@ -1,11 +1,12 @@
 import pMap from 'p-map'
-import type { Perform } from '../../api/child-request.js'
+import type { Perform, RequestOwner } from '../../api/child-request.js'
 import type { Context, JobKind, RunningJob } from '../../api/context.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { Pace } from '../../common/pace.js'
 import { DAY_MS, MINUTE_MS } from '../../common/time.js'
 import { toS3Error } from '../../http/error-reply.js'
 import { Retry } from '../../plugins/jobs/live-job.js'
+import { narrowed } from '../../plugins/jobs/narrow.js'
 import type { BatchOrder } from './order.js'
 import { CHECKPOINT, prepareRows, withEstimate } from './prepare.js'
 import {
@@ -135,10 +136,9 @@ class Batch {
   /** Tasks that have a turn. */
   #working = 0
   #shown: BatchRecord | undefined
+  #asked: { readonly wokenBy: BatchRecord['wokenBy']; readonly owner: RequestOwner } | undefined
 
   constructor(deps: BatchDeps, job: RunningJob<BatchOrder>, run: BatchRun) {
-    const { accessKeyId, session } = job.job
-    const owner = { accessKeyId, session, client: job.input.client }
     const own = job.input.rate === undefined ? undefined : new Pace(job.input.rate)
     this.#deps = deps
     this.#job = job
@@ -149,8 +149,19 @@ class Batch {
       await own?.next(job.signal)
       await deps.pace.next(job.signal)
       if (!job.owned()) throw new TakenOver()
-      return deps.perform(owner, request, job.signal)
+      return deps.perform(this.#owner(), request, job.signal)
     }
+  }
+
+  /** Who has had the job go on must have the rights, too. One object for the same rights: policies are parsed once. */
+  #owner(): RequestOwner {
+    const { wokenBy } = this.#deps.live.get(this.#run.id) ?? {}
+    if (this.#asked && this.#asked.wokenBy === wokenBy) return this.#asked.owner
+    const { accessKeyId, session } = this.#job.job
+    const client = wokenBy?.client ?? this.#order.client
+    const owner = { accessKeyId, session: narrowed(session, wokenBy?.session), client }
+    this.#asked = { wokenBy, owner }
+    return owner
   }
 
   /** Throws Stopped, Retry, S3Error. */
@@ -182,11 +193,11 @@ class Batch {
     return this.#end(await this.#report('Completing'))
   }
 
-  /** A job that has failed may be run again if it has tried no task: it lists its objects anew. */
+  /** A job that has failed may be run again if it has tried no task: it reads its manifest anew, which must be the same. */
   async #ready(record: BatchRecord): Promise<BatchRecord> {
     if (!record.cleared) return record
     if (!record.prepared)
-      return this.#change(({ etag: _, cleared: __, ...present }) => ({ ...present, listing: { chunks: 0, rows: 0 } }))
+      return this.#change(({ cleared: _, ...present }) => ({ ...present, listing: { chunks: 0, rows: 0 } }))
     if (record.done === record.listing.chunks || this.#order.dryRun) return record
     throw new S3Error('InvalidRequest', { message: 'The job has ended, and its rows are gone: order another one.' })
   }

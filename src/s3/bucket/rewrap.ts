@@ -180,6 +180,9 @@ export function encryptionPlugin(): Plugin {
   const rewraps: JobKind<RewrapInput, RewrapResult> = {
     name: KIND,
     concurrency: 1,
+    async admitAgain({ input: { bucket } }, _request, { checks }) {
+      for (const right of ['read', 'write'] as const) checks.requireWholeBucket(bucket, right)
+    },
     run(job) {
       if (!host) throw new Error('the plugin is not started')
       const records = host.state.records<Passed>('encryption-rewraps')

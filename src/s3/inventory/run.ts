@@ -9,7 +9,7 @@ import { digesting } from '../../objects/sources.js'
 import { Retry } from '../../plugins/jobs/live-job.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { type Column, columnsFor } from './columns.js'
-import { requireDestination } from './configuration.js'
+import { baseOf, requireDestination } from './configuration.js'
 import { FORMATS, SpooledFile } from './files.js'
 import { announcements, fileKey, type ManifestFile, manifestKey, runName } from './manifest.js'
 import { type InventoryRecords, nameOf, type Progress, type RunInput } from './records.js'
@@ -60,6 +60,12 @@ export function inventoryRuns(deps: () => RunDeps): JobKind<RunInput, RunResult>
   return {
     name: CREATE_INVENTORY,
     concurrency: 1,
+    async admitAgain({ input: { bucket, configuration } }, _request, context) {
+      // What is granted for this decision is for nothing else in the request.
+      const own = context.as(context.caller)
+      await openRows(own, bucket, configuration, columnsFor(configuration, context.plugins.inventories))
+      await requireDestination(own, configuration.destination, baseOf(bucket, configuration))
+    },
     async run(job) {
       const { records, failed } = deps()
       try {

@@ -67,7 +67,7 @@ t.test('an explicit deny wins, wherever it is', async (t) => {
   t.equal(outcome(get(limited), changes), 'allow')
   t.equal(outcome(get(limited), { ...changes, policy: bucketPolicy(allow('s3:*', ALL), no) }), 'explicit deny')
   t.equal(outcome(get(limited), { ...changes, identityPolicies: [mayGet, identityPolicy(no)] }), 'explicit deny')
-  t.equal(outcome(get(limited), { ...changes, sessionPolicy: identityPolicy(no) }), 'explicit deny')
+  t.equal(outcome(get(limited), { ...changes, sessionPolicies: [identityPolicy(no)] }), 'explicit deny')
   t.equal(outcome(get(owner), { policy: bucketPolicy(no) }), 'explicit deny', 'for the owner too')
   const opened = { ...ACLS, objectAcl: acl('public-read', 'object'), policy: bucketPolicy(no) }
   t.equal(outcome(get(anonymous), opened), 'explicit deny', 'over an ACL')
@@ -75,9 +75,13 @@ t.test('an explicit deny wins, wherever it is', async (t) => {
 
 t.test('a session policy limits', async (t) => {
   const other = identityPolicy(allow('s3:PutObject', ALL))
-  t.equal(outcome(get(owner), { sessionPolicy: mayGet }), 'allow')
-  t.equal(outcome(get(owner), { sessionPolicy: other }), 'implicit deny')
-  t.equal(outcome(get(limited), { sessionPolicy: mayGet, identityPolicies: [] }), 'implicit deny', 'and gives nothing')
+  t.equal(outcome(get(owner), { sessionPolicies: [mayGet] }), 'allow')
+  t.equal(outcome(get(owner), { sessionPolicies: [other] }), 'implicit deny')
+  t.equal(
+    outcome(get(limited), { sessionPolicies: [mayGet], identityPolicies: [] }),
+    'implicit deny',
+    'and gives nothing',
+  )
 })
 
 t.test('the account of the owner always reaches its bucket policy', async (t) => {
