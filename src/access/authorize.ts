@@ -3,7 +3,7 @@ import type { Context } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
 import type { AnyOperation } from '../api/operation.js'
-import type { RequestHead, S3Request } from '../api/request.js'
+import type { RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import { isBearer } from '../auth/authenticate.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
@@ -14,6 +14,7 @@ import type { Row } from '../plugins/table.js'
 import { Answers, type AuthorizedRequest, type AuthorizerDeps, isRoot, ownAccount } from './answers.js'
 import { ON_BUCKET_POLICY } from './decide.js'
 import { hasPolicies, type ParsedDocuments, readDocuments } from './documents.js'
+import { requireExpectedOwner } from './expected-owner.js'
 import { type Grant, type Grants, READS, REPLACES } from './grants.js'
 import { canOpen } from './policy.js'
 import { continuesUpload, ofVersion, requiredActions } from './required-actions.js'
@@ -31,10 +32,10 @@ type TagsOf = (headers: RequestHead['headers']) => readonly Tag[] | undefined
 export async function authorize(row: Row, head: RequestHead, context: Context, tagsOf: TagsOf): Promise<void> {
   // Policies and ACLs, by the actions that the operation declares (required-actions.ts): answers.ts, decide.ts.
   await decide(row, head, context, tagsOf)
-  // The owner of the bucket, if the client names it.
-  await requireExpectedOwner(head, context)
   // The right in the bucket: rights.ts.
   await requireNeeds(row.operation, head, context)
+  // The owner of the bucket, if the client names it: expected-owner.ts. It may call the gateway.
+  await requireExpectedOwner(head, context)
   // The ownership of data that only this server keeps. Last, because it calls the gateway.
   await requireOwned(row.operation, head, context)
 }
@@ -92,34 +93,6 @@ export async function refuseRestricted(
   if (bucket === undefined) return
   const block = await settings.latest(bucket, 'publicAccessBlock')
   if (block?.RestrictPublicBuckets) throw new S3Error('AccessDenied')
-}
-
-/**
- * Headers with the expected owner of the bucket, and of the source bucket of a copy:
- * https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-owner-condition.html
- */
-const EXPECTED_OWNER = ['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-owner']
-
-/** Throws AccessDenied if the client expects another owner than the one that ListBuckets returns. */
-export async function requireExpectedOwner(
-  { headers, bucket }: Pick<S3Request, 'headers' | 'bucket'>,
-  context: Pick<Context, 'caller' | 'authorizer'>,
-): Promise<void> {
-  const own = context.caller ? canonicalId(context.caller.identity) : OWN_ID
-  for (const name of EXPECTED_OWNER) {
-    const expected = headers[name]
-    if (expected === undefined || expected === own) continue
-    const place = name === EXPECTED_OWNER[0] ? bucket : copySourceBucket(headers)
-    if (place !== undefined && expected === (await context.authorizer.documents(place))?.owner) continue
-    throw new S3Error('AccessDenied', {
-      message: `The bucket has another owner than ${name} states; the id of its owner is the one that ListBuckets returns.`,
-    })
-  }
-}
-
-/** The bucket of x-amz-copy-source; undefined if there is none. The operation checks the header itself. */
-function copySourceBucket(headers: S3Request['headers']): string | undefined {
-  return /^\/?([a-z0-9.-]+)\//.exec(String(headers['x-amz-copy-source'] ?? ''))?.[1]
 }
 
 /**

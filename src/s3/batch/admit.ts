@@ -7,6 +7,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { BatchOrder, Row } from './order.js'
 import type { BatchRecord, BatchRecords } from './records.js'
 import { reportFolder } from './report.js'
+import { ownerGuard } from './task.js'
 import { requestsOf } from './task-requests.js'
 
 /** Decisions at the same time: some ask the gateway for the owner of a bucket. */
@@ -54,7 +55,12 @@ function* ownRequests(
 ): Generator<OwnRequest> {
   const { manifest, filter, report } = input
   if (report && record.report === undefined)
-    yield { method: 'PUT', bucket: report.bucket, key: `${reportFolder(report, id)}/manifest.json` }
+    yield {
+      method: 'PUT',
+      bucket: report.bucket,
+      key: `${reportFolder(report, id)}/manifest.json`,
+      headers: ownerGuard(report),
+    }
   if (record.prepared) return
   if (manifest) {
     const { bucket, key, versionId } = manifest
@@ -62,7 +68,8 @@ function* ownRequests(
   }
   if (!filter) return
   const kind: Readonly<Record<string, string>> = filter.versions === 'Current' ? { 'list-type': '2' } : { versions: '' }
-  for (const prefix of prefixesOf(filter)) yield { method: 'GET', bucket: filter.bucket, query: { ...kind, prefix } }
+  for (const prefix of prefixesOf(filter))
+    yield { method: 'GET', bucket: filter.bucket, query: { ...kind, prefix }, headers: ownerGuard(filter) }
 }
 
 function prefixesOf({ prefixes }: { readonly prefixes: readonly string[] }): readonly string[] {

@@ -1,3 +1,4 @@
+import { requireBucketOwner } from '../../access/expected-owner.js'
 import type { Decide } from '../../api/child-request.js'
 import type { Context } from '../../api/context.js'
 import type { Job } from '../../api/jobs.js'
@@ -65,6 +66,12 @@ export class BatchJobs {
     const asked = { accessKeyId: identity.accessKeyId, requestHash }
     const known = token === undefined ? undefined : await context.jobs.find({ ...asked, token })
     if (known) return known.id
+    for (const [place, name] of [
+      [order.report, 'ExpectedBucketOwner of Report'],
+      [order.filter, 'ExpectedBucketOwner of the generator'],
+    ] as const)
+      if (place?.owner !== undefined)
+        await requireBucketOwner({ bucket: place.bucket, expected: place.owner, name }, context)
     const input: BatchOrder = { ...order, client: clientOf(request) }
     const signature = signatureOf(context)
     const once = token !== undefined ? { token } : signature !== undefined ? { signature } : {}

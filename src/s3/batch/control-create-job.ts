@@ -248,11 +248,16 @@ const FILTER = {
   ],
 }
 
+const GENERATOR = ['SourceBucket', 'ExpectedBucketOwner', 'EnableManifestOutput', 'Filter']
+
 function filterOf(generator: XmlNode): FilterSource {
   const { name, node } = only(generator, 'ManifestGenerator')
   if (name !== 'S3JobManifestGenerator') throw notOffered(`${name.slice(0, 100)} is not offered.`)
   if (childText(node, 'EnableManifestOutput') === 'true')
     throw notOffered('EnableManifestOutput is not offered: the report names all objects of a job.')
+  const unknown = [...node.children.keys()].find((one) => !GENERATOR.includes(one))
+  if (unknown !== undefined) throw notOffered(`${unknown.slice(0, 100)} of S3JobManifestGenerator is not offered.`)
+  const owner = childText(node, 'ExpectedBucketOwner')
   const filter = childOf(node, 'Filter')
   const stray = [...(filter?.children.keys() ?? [])].find((one) => !FILTER.once.includes(one))
   if (stray !== undefined) throw notOffered(`The filter ${stray.slice(0, 100)} is not offered.`)
@@ -283,6 +288,7 @@ function filterOf(generator: XmlNode): FilterSource {
     ...(less !== undefined && { sizeLessThan: less }),
     storageClasses: members(filter, 'MatchAnyStorageClass'),
     ...{ tags: [], dealStates: [], versions: 'Current' },
+    ...(owner !== undefined && { owner }),
   }
 }
 
@@ -295,7 +301,9 @@ function reportOf(node: XmlNode): ReportOrder | undefined {
   const scope = childText(node, 'ReportScope') ?? 'AllTasks'
   if (scope !== 'AllTasks' && scope !== 'FailedTasksOnly') throw refused('ReportScope is AllTasks or FailedTasksOnly.')
   const prefix = (childText(node, 'Prefix') ?? '').replace(/\/$/, '')
-  return { bucket: bucketOfArn(required(node, 'Bucket'), 'Bucket of Report'), prefix, scope }
+  const owner = childText(node, 'ExpectedBucketOwner')
+  const bucket = bucketOfArn(required(node, 'Bucket'), 'Bucket of Report')
+  return { bucket, prefix, scope, ...(owner !== undefined && { owner }) }
 }
 
 const FORMAT = 'Report_CSV_20180820'

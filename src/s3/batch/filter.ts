@@ -2,6 +2,7 @@ import type { XmlNode } from '../../common/xml.js'
 import type { FilterSource, Row } from './order.js'
 import { endOf, nodeOf } from './replies.js'
 import type { Send } from './task.js'
+import { ownerGuard } from './task.js'
 
 /** Where a listing goes on. */
 interface ListedEntry {
@@ -54,7 +55,7 @@ async function* entriesOf(filter: FilterSource, prefix: string, send: Send, from
   let next: Record<string, string> = versions ? versionMarkers(from) : from ? { 'start-after': from.key } : {}
   for (;;) {
     const query = { ...kind, prefix, 'encoding-type': 'url', ...next }
-    const root = await nodeOf(await send({ method: 'GET', bucket, query }))
+    const root = await nodeOf(await send({ method: 'GET', bucket, query, headers: ownerGuard(filter) }))
     for (const name of ['Contents', 'Version'])
       for (const node of root.children.get(name) ?? []) yield entryOf(node, versions)
     if (text(root, 'IsTruncated') !== 'true') return

@@ -67,6 +67,8 @@ export interface FilterSource {
   /** Objects whose deal ends before this time, ms since 1970. */
   readonly dealEndsBefore?: number
   readonly versions: 'Current' | 'Noncurrent' | 'All'
+  /** Canonical id of the account that must own the bucket; absent for any. */
+  readonly owner?: string
 }
 
 export interface ReportOrder {
@@ -74,6 +76,8 @@ export interface ReportOrder {
   /** '' or without a slash at its end. */
   readonly prefix: string
   readonly scope: 'AllTasks' | 'FailedTasksOnly'
+  /** Canonical id of the account that must own the bucket; absent for any. */
+  readonly owner?: string
 }
 
 /** The input of a batch job. */

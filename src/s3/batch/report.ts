@@ -4,7 +4,7 @@ import { csvLine, encodeKey } from './csv.js'
 import type { ReportOrder, Row, TaskResult } from './order.js'
 import type { BatchRecord, BatchRun } from './records.js'
 import { endOf } from './replies.js'
-import type { Send } from './task.js'
+import { ownerGuard, type Send } from './task.js'
 import { UNAVAILABLE } from './work.js'
 
 /** Bytes of a file of results, beyond which the next one begins: it is in memory as a whole. */
@@ -40,7 +40,7 @@ export async function writeReport(
   const results: ResultsFile[] = []
   const put = async (key: string, body: Buffer, type: string) => {
     const md5 = createHash('md5').update(body).digest()
-    const headers = { 'content-type': type, 'content-md5': md5.toString('base64') }
+    const headers = { ...ownerGuard(order), 'content-type': type, 'content-md5': md5.toString('base64') }
     await endOf(await send({ method: 'PUT', bucket, key, headers, body }))
     return md5.toString('hex')
   }

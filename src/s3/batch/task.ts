@@ -31,6 +31,11 @@ export interface Estimate {
   readonly price?: bigint
 }
 
+/** The header by which a request is refused unless the bucket has the owner that an order expects. */
+export function ownerGuard({ owner }: { readonly owner?: string }): Readonly<Record<string, string>> {
+  return owner === undefined ? {} : { 'x-amz-expected-bucket-owner': owner }
+}
+
 /** Request to the object of a row, or to the version that it names. */
 export function on([bucket, key, versionId]: Row, query: Readonly<Record<string, string>> = {}) {
   const all = versionId === undefined ? query : { ...query, versionId }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { refuseRestricted, requireExpectedOwner } from '../../access/authorize.js'
+import { refuseRestricted } from '../../access/authorize.js'
+import { requireExpectedOwner } from '../../access/expected-owner.js'
 import { ofHeaders, ofWrite } from '../../access/required-actions.js'
 import { requireHeaders } from '../../access/values/header-values.js'
 import type { Context } from '../../api/context.js'

@@ -1,3 +1,4 @@
+import { requireBucketOwner } from '../../access/expected-owner.js'
 import type { Context } from '../../api/context.js'
 import type { ServerKey } from '../../api/encryption.js'
 import { S3Error } from '../../common/errors/s3-error.js'
@@ -38,7 +39,7 @@ export interface InventoryConfiguration {
 interface InventoryDestination {
   readonly bucket: string
   readonly format: InventoryFormat
-  /** As the client sent it: no decision depends on it. */
+  /** Canonical id of the account that must own the bucket; absent for any. */
   readonly accountId?: string
   /** Without `/` at its end. */
   readonly prefix?: string
@@ -215,11 +216,12 @@ export function baseOf(
  */
 export async function requireDestination(
   context: Context,
-  { bucket, encryption }: InventoryDestination,
+  { bucket, encryption, accountId }: InventoryDestination,
   key: string,
 ): Promise<void> {
   await context.authorizer.decide({ action: 's3:PutObject', bucket, key })
   context.checks.requireKey(bucket, key, 'write')
   await context.checks.requireOwner(bucket, { action: 's3:PutObject', key })
+  if (accountId !== undefined) await requireBucketOwner({ bucket, expected: accountId, name: 'AccountId' }, context)
   await context.store.storedAs({ bucket, key, encryption }, undefined)
 }

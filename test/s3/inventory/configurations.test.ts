@@ -30,7 +30,7 @@ for (const mode of modes) {
     const whole: InventoryConfiguration = {
       Destination: {
         S3BucketDestination: {
-          AccountId: '111122223333',
+          AccountId: (await s3.listBuckets({})).Owner?.ID,
           Bucket: 'arn:aws:s3:::reports',
           Format: 'Parquet',
           Prefix: 'ä & b',
