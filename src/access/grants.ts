@@ -255,6 +255,7 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
       const grant = grants.find(bucket, key, WRITES) ?? (length === 0 ? grants.removesBelow(bucket, key) : undefined)
       return either(grant).upload(bucket, key, length, attributes)
     },
+    requireLockable: (bucket, key) => either(grants.find(bucket, key, WRITES)).requireLockable(bucket, key),
     async remove(bucket, key, order, version) {
       if (!version) {
         const grant =

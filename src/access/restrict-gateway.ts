@@ -41,6 +41,9 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
     async setLock() {
       throw denied('lock objects')
     },
+    async requireLockable() {
+      throw denied('lock objects')
+    },
     async setLockRule() {
       throw denied('lock objects')
     },

@@ -120,6 +120,11 @@ export interface GatewayVersions<T> {
   setVersioning(bucket: string, status: VersioningStatus): Promise<void>
   /** Gives the bucket object lock, for ever. Throws InvalidBucketState unless versioning is enabled. */
   setLockRule(bucket: string, rule: LockRule): Promise<void>
+  /**
+   * Throws InvalidRequest unless a new object may be locked here: a write that locks is refused before its bytes are
+   * sent. Throws AccessDenied for an account or a key pair that may not lock.
+   */
+  requireLockable(bucket: string, key: string): Promise<void>
   listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<T>>
   /**
    * @param ref absent: the current version

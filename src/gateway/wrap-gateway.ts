@@ -47,6 +47,7 @@ export const gatewayMethods: { readonly [Name in keyof Gateway]: Method } = {
   setBucketQuota: { on: 'bucket', needs: 'write' },
   listVersions: { on: 'bucket', needs: 'look' },
   setLock: { on: 'key', needs: 'write' },
+  requireLockable: { on: 'key', needs: 'write' },
 
   call: { on: 'call', needs: 'nothing' },
 }

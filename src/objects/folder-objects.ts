@@ -2,11 +2,19 @@ import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import type { Logging } from '../common/log.js'
 import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { joinRecord } from './stored-object.js'
 
 // Objects whose keys end in "/", on gateways that keep objects as files and such keys as folders.
+
+/** The error for an object with bytes under such a key. */
+export function holdsNoBytes(): S3Error {
+  return new S3Error('InvalidArgument', {
+    message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
+  })
+}
 
 /** A legacy gateway does not show the object of a folder that has content: the record shows that one was stored. */
 export async function findMarker(

@@ -21,7 +21,7 @@ import { areRevisionsUnique, MARKER_REVISION, opaqueEtag } from '../gateway/obje
 import { isHeld } from '../state/locks/locks.js'
 import { defaultChecksum } from './default-checksum.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
-import { keepFolders } from './folder-objects.js'
+import { holdsNoBytes, keepFolders } from './folder-objects.js'
 import { ObjectChanges } from './object-changes.js'
 import { textOf } from './object-record.js'
 import { markerEvent, removeVersion } from './remove-version.js'
@@ -81,10 +81,7 @@ export class ObjectStore extends ObjectChanges implements Store {
     }
 
     const store = async (source: Source, length: number): Promise<PutResult> => {
-      if (marker && length > 0)
-        throw new S3Error('InvalidArgument', {
-          message: 'The gateway cannot store this object: under a key that ends in "/" it stores only empty objects.',
-        })
+      if (marker && length > 0) throw holdsNoBytes()
       declaredMd5 = source.declaredMd5
       const upload = gateway.upload(bucket, key, length, attributes)
       try {

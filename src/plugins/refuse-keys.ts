@@ -164,3 +164,18 @@ export function refuseDemands(headers: IncomingHttpHeaders, honoured: readonly s
     })
   }
 }
+
+/**
+ * Throws InvalidArgument, naming the header, for user metadata on a write that keeps none, such as that of a part: it
+ * would be lost, and the client would not know.
+ */
+export function refuseMetadata({ on, call }: AnyOperation, headers: IncomingHttpHeaders): void {
+  if (on.metadata || call || on.resource !== 'object' || !(on.method === 'PUT' || on.method === 'POST')) return
+  for (const name in headers) {
+    if (!name.startsWith('x-amz-meta-')) continue
+    throw new S3Error('InvalidArgument', {
+      message: `Metadata cannot be specified in this context: ${name}.`,
+      fields: { ArgumentName: name, ArgumentValue: String(headers[name]).slice(0, 100) },
+    })
+  }
+}

@@ -8,7 +8,14 @@ import { S3Error } from '../common/errors/s3-error.js'
 import type { Query } from '../common/query.js'
 import { decodePath } from '../http/addressing.js'
 import { METHODS } from '../http/read-request.js'
-import { refuseDemands, refuseRepeated, refuseSecond, refuseUnnamedKeys, subResourcesOf } from './refuse-keys.js'
+import {
+  refuseDemands,
+  refuseMetadata,
+  refuseRepeated,
+  refuseSecond,
+  refuseUnnamedKeys,
+  subResourcesOf,
+} from './refuse-keys.js'
 
 /** A row of the table: an operation and the plugin that owns it. */
 export interface Row {
@@ -55,6 +62,7 @@ export function createTable(plugins: readonly Plugin[]): OperationTable {
       if (!found) throw unanswered(head, rows, allowed(head))
       refuseRepeated(found.operation, head)
       refuseDemands(head.headers, found.operation.on.headers)
+      refuseMetadata(found.operation, head.headers)
       return found
     },
   }

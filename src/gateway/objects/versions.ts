@@ -77,14 +77,15 @@ export function gatewayVersions(client: GatewayClient): GatewayVersions<GatewayO
     if (!features[feature]) throw notLocked(what)
     return features
   }
+  const versioning = async (bucket: string): Promise<BucketVersioning> => {
+    if (!(await client.features.get(session)).versions) return {}
+    const params = { bucketName: bucket }
+    return readVersioning(
+      await session.call({ method: 'web.BucketVersioning', params, subject: { bucket }, repeatable: true }),
+    )
+  }
   return {
-    async versioning(bucket) {
-      if (!(await client.features.get(session)).versions) return {}
-      const params = { bucketName: bucket }
-      return readVersioning(
-        await session.call({ method: 'web.BucketVersioning', params, subject: { bucket }, repeatable: true }),
-      )
-    },
+    versioning,
     async setVersioning(bucket, status) {
       await able('versions', 'PutBucketVersioning')
       const params = { bucketName: bucket, status }
@@ -94,6 +95,11 @@ export function gatewayVersions(client: GatewayClient): GatewayVersions<GatewayO
       await able('locks', 'PutObjectLockConfiguration')
       const params = { bucketName: bucket, ...rule }
       await session.call({ method: 'web.SetBucketLock', params, subject: { bucket }, repeatable: true })
+    },
+    async requireLockable(bucket) {
+      await able('locks', 'Object lock')
+      if (!(await versioning(bucket)).lock)
+        throw new S3Error('InvalidRequest', { message: 'Bucket is missing ObjectLockConfiguration' })
     },
     async listVersions(bucket, query) {
       const features = await able('versions', 'ListObjectVersions')

@@ -191,7 +191,7 @@ async function store(
   const tags = tagging === undefined ? undefined : await readTagging(Buffer.from(tagging), OBJECT_TAGS)
   const attributes = readAttributes(headers, context)
   const encryption = askedEncryption({ ...request, headers }, context)
-  const lock = await askedLock({ headers }, context)
+  const lock = await askedLock({ headers, bucket, key }, context)
   const wantChecksum = checksumAlgorithmHeader(headers, 'x-amz-checksum-algorithm')
   const precondition = writePrecondition(request.headers)
   const { metadata } = attributes

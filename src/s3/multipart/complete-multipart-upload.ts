@@ -243,7 +243,7 @@ function matchParts(
   minPartBytes: number,
 ): PartRecord[] {
   const byNumber = new Map(staged.map((part) => [part.partNumber, part]))
-  return wanted.map((want, i) => {
+  const parts = wanted.map((want) => {
     refuseMissingChecksum(upload, want)
     const part = byNumber.get(want.partNumber)
     const sameChecksum = Object.entries(want.checksums).every(
@@ -253,12 +253,14 @@ function matchParts(
       throw new S3Error('InvalidPart', {
         fields: { UploadId: upload.uploadId, PartNumber: want.partNumber, ETag: want.etag },
       })
-    if (part.size < minPartBytes && i < wanted.length - 1) {
-      throw new S3Error('EntityTooSmall', {
-        fields: { ProposedSize: part.size, MinSizeAllowed: minPartBytes, PartNumber: part.partNumber, ETag: part.etag },
-      })
-    }
     return part
+  })
+  // A list that names a part which is not there is wrong whatever the others are.
+  const small = parts.slice(0, -1).find(({ size }) => size < minPartBytes)
+  if (!small) return parts
+  const { size, partNumber, etag } = small
+  throw new S3Error('EntityTooSmall', {
+    fields: { ProposedSize: size, MinSizeAllowed: minPartBytes, PartNumber: partNumber, ETag: etag },
   })
 }
 

@@ -33,6 +33,7 @@ export const createMultipartUpload = defineOperation({
     resource: 'object',
     query: ['uploads'],
     headers: [TAGGING, REDIRECT, ...LOCK_HEADERS, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS],
+    metadata: true,
   },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)
@@ -40,7 +41,7 @@ export const createMultipartUpload = defineOperation({
     const attributes = readAttributes(request.headers, context)
     const tags = taggingOfHeader(request.headers)
     const asked = askedEncryption(request, context)
-    const lock = await askedLock({ headers: request.headers }, context)
+    const lock = await askedLock({ headers: request.headers, bucket: request.bucket, key: request.key }, context)
     // The creation date is read first, so that the completion is refused if the bucket is replaced in between.
     const creationTime = await context.creationTimes.now(request.bucket)
     const owns = await requireMayWrite(context, request.bucket, request.key)

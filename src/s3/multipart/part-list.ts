@@ -135,7 +135,7 @@ export function checkExpectedChecksum(
     // checksum of the request body here.
     if (type === undefined && expected.algorithm !== 'CRC64NVME') return undefined
     if (isCombinable(expected.algorithm)) return expected
-    throw mismatch(expected.algorithm, 'null')
+    throw mismatch(expected.algorithm, undefined)
   }
   if (expected.algorithm !== checksum.algorithm) throw mismatch(expected.algorithm, checksum.algorithm)
   const plain = checksum.type === 'COMPOSITE' ? checksum.value.replace(/-\d+$/, '') : checksum.value
@@ -163,9 +163,11 @@ function readExpected(request: S3Request<'object'>): ExpectedChecksum | undefine
   return expected
 }
 
-function mismatch(actual: ChecksumAlgorithm, expected: string): S3Error {
+/** With `null` for none, as S3 writes it. */
+export function mismatch(actual: ChecksumAlgorithm | undefined, expected: ChecksumAlgorithm | undefined): S3Error {
+  const [wanted, got] = [expected, actual].map((algorithm) => algorithm?.toLowerCase() ?? 'null')
   return new S3Error('InvalidRequest', {
-    message: `Checksum Type mismatch occurred, expected checksum Type: ${expected.toLowerCase()}, actual checksum Type: ${actual.toLowerCase()}`,
+    message: `Checksum Type mismatch occurred, expected checksum Type: ${wanted}, actual checksum Type: ${got}`,
   })
 }
 

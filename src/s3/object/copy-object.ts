@@ -67,6 +67,7 @@ export const copyObject = defineOperation({
       ...[...ENCRYPTION_HEADERS, ...SOURCE_CUSTOMER_HEADERS],
       ...OBJECT_ACL_HEADERS,
     ],
+    metadata: true,
   },
   async run(request, context) {
     refuseRanges(request)
@@ -92,7 +93,7 @@ async function prepare(
   await context.store.requireCustomerKey(source, customer)
   checkSource(request, source)
   const ontoItself = isItself(request, from)
-  const lock = await askedLock({ headers: request.headers }, context)
+  const lock = await askedLock({ headers: request.headers, bucket: request.bucket, key: request.key }, context)
   const inPlace = ontoItself && !lock && (await staysInPlace(request, context, source))
   // A copy in place changes only records of this server, so no gateway call checks the caller's rights.
   if (inPlace) await context.checks.requireOwner(request.bucket)

@@ -28,6 +28,7 @@ export const putObject = defineOperation({
     method: 'PUT',
     resource: 'object',
     headers: [TAGGING, REDIRECT, ...LOCK_HEADERS, ...ENCRYPTION_HEADERS, ...OBJECT_ACL_HEADERS],
+    metadata: true,
   },
   async run(request, context) {
     const acl = await aclOfWrite(request, context)

@@ -19,14 +19,21 @@ import { requireLocks } from './version.js'
 /** Headers of a write that lock the object, and of GET and HEAD that say how it is locked. */
 export const LOCK_HEADERS: readonly string[] = [MODE, UNTIL, HOLD]
 
+interface LockingWrite {
+  readonly headers: S3Request['headers']
+  readonly bucket: string
+  readonly key: string
+  /** Absent for a write without bytes, such as a copy. */
+  readonly body?: Pick<RequestBody, 'declaredChecksum'>
+}
+
 /**
  * Reads how a write is to lock its object; undefined for not at all.
- * @param body absent for a write without bytes, such as a copy
  * @throws S3Error InvalidArgument, NotImplemented on a gateway without locks, InvalidRequest for a body that declares
- *   no digest
+ *   no digest and for a bucket without object lock, AccessDenied for a caller who may not lock
  */
 export async function askedLock(
-  { headers, body }: Pick<S3Request, 'headers'> & { readonly body?: Pick<RequestBody, 'declaredChecksum'> },
+  { headers, body, bucket, key }: LockingWrite,
   context: Pick<Context, 'gateway'>,
 ): Promise<ObjectLock | undefined> {
   const named = LOCK_HEADERS.find((name) => headers[name] !== undefined)
@@ -38,6 +45,8 @@ export async function askedLock(
       message:
         'Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters',
     })
+  // Before the bytes are sent, and for an upload in parts before the first of them.
+  await context.gateway.requireLockable(bucket, key)
   return lock
 }
 
