@@ -29,6 +29,7 @@ import {
   checkScope,
   checkSignedHeaders,
   checkTime,
+  hashMissing,
   hexBytes,
   withoutCustomerKeys,
 } from './signatures/checks.js'
@@ -98,8 +99,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
     const signer = await find()
     const key = keys.get(signer, parsed.scope)
     const { payloadHash, payload } = await readPayload(head, parsed, key, readBody)
-    const hashComputed = payload.kind === 'buffered'
-    verifySignature(head, parsed, { key, payloadHash, hashComputed, basePaths: signedBasePaths })
+    const hashDeclared = parsed.payloadHash !== undefined || parsed.presigned
+    verifySignature(head, parsed, { key, payloadHash, hashDeclared, basePaths: signedBasePaths })
     const proof = { headers: parsed.signedHeaders, signature: parsed.signature.toLowerCase() }
     return { identity: await signer.admit(), ...signedBy(ALGORITHM, parsed), payload, proof }
   }
@@ -213,8 +214,8 @@ interface VerifyOptions {
   readonly key: Buffer
   /** As used in the canonical request. */
   readonly payloadHash: string
-  /** True if the request did not declare the hash and this server computed it from the body. */
-  readonly hashComputed: boolean
+  /** True if the request states the hash, or is presigned, which is without one for any body. */
+  readonly hashDeclared: boolean
   /** Percent-encoded prefixes that an intermediary removed from the path; tried after the path as it arrived. */
   readonly basePaths: readonly string[]
 }
@@ -227,31 +228,48 @@ interface VerifyOptions {
  * @throws S3Error SignatureDoesNotMatch with the string to sign and the canonical request, for comparison by the client
  */
 function verifySignature(head: RequestHead, parsed: ParsedSignature, options: VerifyOptions): void {
-  const { key, payloadHash, hashComputed, basePaths } = options
-  const signedHeaders = parsed.signedHeaders.join(';')
-  let first: { canonical: string; toSign: string } | undefined
-  for (const { path, query, headers } of candidates(head, parsed, basePaths)) {
-    const canonical = canonicalRequest({ method: head.method, path, query, headers, signedHeaders, payloadHash })
-    const toSign = stringToSign(ALGORITHM, parsed.timestamp, parsed.scope.text, canonical)
-    if (timingSafeEqualHex(signature(key, toSign), parsed.signature)) return
-    first ??= { canonical, toSign }
-  }
-  const canonical = withoutCustomerKeys(first?.canonical ?? '')
+  const { hashDeclared } = options
+  const first = differing(head, parsed, options)
+  if (first === undefined) return
+  // The key is the right one, and the signature covers a hash that the request does not state.
+  const covers = (payloadHash: string) => differing(head, parsed, { ...options, payloadHash }) === undefined
+  if (!hashDeclared && [UNSIGNED_PAYLOAD, EMPTY_SHA256].some(covers)) throw hashMissing(HASH_HEADER, HASH_REMEDY)
+  const canonical = withoutCustomerKeys(first.canonical)
   throw new S3Error('SignatureDoesNotMatch', {
-    // With `-T`, older curl signs the hash of an empty body, regardless of the file's content.
-    ...(hashComputed && {
+    ...(!hashDeclared && {
       message:
         "The signature does not match. The request declares no hash, so the hash of the received body was used: send 'x-amz-content-sha256: UNSIGNED-PAYLOAD', or the hash.",
     }),
     fields: {
       AWSAccessKeyId: parsed.accessKeyId,
-      StringToSign: Buffer.from(first?.toSign ?? '', 'latin1').toString(),
+      StringToSign: Buffer.from(first.toSign, 'latin1').toString(),
       SignatureProvided: parsed.signature,
-      StringToSignBytes: hexBytes(first?.toSign ?? ''),
+      StringToSignBytes: hexBytes(first.toSign),
       CanonicalRequest: Buffer.from(canonical, 'latin1').toString(),
       CanonicalRequestBytes: hexBytes(canonical),
     },
   })
+}
+
+const HASH_HEADER = 'x-amz-content-sha256'
+/** With `-T`, older curl signs the hash of an empty body, regardless of the file's content. */
+const HASH_REMEDY = '. Send it with UNSIGNED-PAYLOAD, or with the SHA-256 of the body.'
+
+/** What was signed in the first form of the request; undefined if the signature is that of any form. */
+function differing(
+  head: RequestHead,
+  parsed: ParsedSignature,
+  { key, payloadHash, basePaths }: VerifyOptions,
+): { readonly canonical: string; readonly toSign: string } | undefined {
+  const signedHeaders = parsed.signedHeaders.join(';')
+  let first: { canonical: string; toSign: string } | undefined
+  for (const { path, query, headers } of candidates(head, parsed, basePaths)) {
+    const canonical = canonicalRequest({ method: head.method, path, query, headers, signedHeaders, payloadHash })
+    const toSign = stringToSign(ALGORITHM, parsed.timestamp, parsed.scope.text, canonical)
+    if (timingSafeEqualHex(signature(key, toSign), parsed.signature)) return undefined
+    first ??= { canonical, toSign }
+  }
+  return first
 }
 
 /** Lazy, because the first form nearly always matches. */

@@ -31,6 +31,7 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
   const method = incoming.method ?? ''
   if (!isMethod(method))
     throw new S3Error('MethodNotAllowed', { fields: { Method: method }, headers: { allow: METHODS.join(', ') } })
+  refuseSecondHost(incoming.rawHeaders)
   const target = incoming.originalUrl ?? incoming.url ?? '/'
   const { rawPath, rawQuery } = splitTarget(target)
   const path = belowMount(rawPath, incoming.baseUrl ?? '')
@@ -75,6 +76,21 @@ function isMethod(method: string): method is Method {
 export function isControlCall({ path, headers }: Pick<RequestHead, 'path' | 'headers'>): boolean {
   return headers['x-amz-account-id'] !== undefined && path.startsWith('/v20180820/')
 }
+
+/**
+ * Throws BadRequest for two Host headers: an intermediary may route by the one that this server does not read.
+ * https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+ */
+export function refuseSecondHost(rawHeaders: readonly string[]): void {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    if (name.length === HOST.length && name.toLowerCase() === HOST && ++hosts > 1)
+      throw new S3Error('BadRequest', { message: 'The request has more than one Host header: send one.' })
+  }
+}
+
+const HOST = 'host'
 
 function splitTarget(target: string): { rawPath: string; rawQuery: string } {
   // Absolute form, RFC 9112 section 3.2.2: everything before the path is scheme and authority.

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LateBody, RelayBody, Reply, ReplyHeaders } from '../api/request.js'
 import type { S3Error } from '../common/errors/s3-error.js'
+import { settleExpectation } from '../common/expectation.js'
 import { headerText } from '../common/header-text.js'
 import { needsSandbox, withSandbox } from '../common/sandbox.js'
 import { XML_DECLARATION } from '../common/xml.js'
@@ -40,6 +41,7 @@ export async function send(
 ): Promise<SentReply> {
   const { body } = reply
   const headers = headOf(id, reply)
+  settleExpectation(incoming, outgoing)
   if (!incoming.complete && declaresBody(incoming)) takeIn(incoming)
   try {
     if (isLate(body)) return await sendLate(outgoing, reply.status, headers, body, errorContext)
@@ -218,11 +220,4 @@ function isRelay(body: Reply['body']): body is RelayBody {
 
 function isLate(body: Reply['body']): body is LateBody {
   return typeof body === 'object' && 'late' in body
-}
-
-/** Sends `100 Continue` to a client that waits for it. Must be called when the body is needed, not before. */
-export function sendContinue(outgoing: ServerResponse): void {
-  // Node keeps both flags on the response. Without a 'checkContinue' listener, Node has sent `100 Continue` itself.
-  const state = outgoing as ServerResponse & { _expect_continue?: boolean; _sent100?: boolean }
-  if (state._expect_continue === true && state._sent100 !== true) outgoing.writeContinue()
 }

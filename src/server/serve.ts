@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClosedBecause, ConnectionBound, type ConnectionBounds } from '../common/connection-bound.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { settleExpectation } from '../common/expectation.js'
 import { errorReply } from '../http/error-reply.js'
 import { readLoosely } from '../http/read-request.js'
 import { send } from '../http/send.js'
@@ -91,7 +92,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   // Unlimited: Node silently drops headers beyond the count, signed ones too. MAX_HEAD_BYTES is the bound.
   server.maxHeadersCount = 0
   // The handler authenticates before it requests the body with writeContinue().
-  server.on('checkContinue', listener)
+  server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    settleExpectation(incoming, outgoing)
+    listener(incoming, outgoing)
+  })
   // S3 ignores other expectations. Node would answer 417, which S3 clients do not understand.
   server.on('checkExpectation', listener)
   server.on('clientError', answerBrokenRequest)

@@ -13,6 +13,7 @@ import { clientAt } from '../http/addressing.js'
 import { ArrivedRequest } from '../http/arrived-request.js'
 import { openBody } from '../http/body/open-body.js'
 import { toS3Error } from '../http/error-reply.js'
+import { refuseSecondHost } from '../http/read-request.js'
 import { send } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
 import {
@@ -105,6 +106,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     try {
       if (forS3) throw new S3Error('InvalidRequest', { message: WRONG_PORT.message })
       const { method } = incoming
+      refuseSecondHost(incoming.rawHeaders)
       if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS')
         throw new S3Error('MethodNotAllowed', { headers: { allow: Object.keys(OPERATIONS).join(', ') } })
       const target = incoming.url ?? '/'

@@ -206,13 +206,24 @@ t.test('faults of the Authorization header', async (t) => {
   const other = (value: string) => altered(get, 'Authorization', value)
   const ecdsa = edited('AWS4-HMAC-SHA256', 'AWS4-ECDSA-P256-SHA256')
   await refused(t, 'ECDSA', 'UnsupportedSignature', ecdsa, { says: /AWS4-ECDSA-P256-SHA256/ })
-  await refused(t, 'algorithm alone', M, other('AWS4-HMAC-SHA256'))
+  for (const word of ['AWS4-HMAC-SHA256', 'hello', all.replaceAll(' ', '')])
+    await refused(t, `one word, ${word}`, 'InvalidArgument', other(word), { says: /one and only one ' '/ })
   await refused(t, 'algorithm run together', 'UnsupportedSignature', other(all.replace(' ', '')))
   await refused(t, 'no =', M, edited(/Signature=.*/, 'Signature'))
   await refused(t, 'trailing comma', M, edited(/$/, ','))
   await refused(t, 'empty signature', M, edited(/Signature=.*/, 'Signature='), { says: /Signature is missing/ })
   await refused(t, 'no access key', M, edited(example.accessKeyId, ''))
-  await refused(t, 'host not signed', M, edited('=host;', '='), { says: /host/ })
+  const unsigned = await refused(t, 'host not signed', 'AccessDenied', edited('=host;', '='))
+  t.equal(unsigned.fields.HeadersNotSigned, 'host')
+  await refused(
+    t,
+    'the hash is signed and absent',
+    'InvalidRequest',
+    altered(signHead(get), 'x-amz-content-sha256', undefined),
+    {
+      says: /Missing required header for this request: x-amz-content-sha256/,
+    },
+  )
   await refused(t, 'empty name signed', M, edited('=host;', '=host;;'))
   await refused(t, 'name signed twice', M, edited('=host;', '=host;host;'))
   await refused(t, 'empty region', M, signHead(get, { region: '' }))
@@ -275,7 +286,7 @@ t.test('faults of presigned URLs', async (t) => {
     await refused(t, `${name} empty`, Q, linkEdited(new RegExp(`X-Amz-${name}=[^&]*`), `X-Amz-${name}=`))
     await refused(t, `${name} twice`, Q, linkEdited(/$/, `&X-Amz-${name}=1`), { says: /more than once/ })
   }
-  await refused(t, 'ECDSA', 'UnsupportedSignature', linkEdited('HMAC-SHA256', 'ECDSA-P256-SHA256'), { says: /ECDSA/ })
+  await refused(t, 'ECDSA', Q, linkEdited('HMAC-SHA256', 'ECDSA-P256-SHA256'), { says: /ECDSA/ })
   await refused(t, 'token', 'InvalidToken', linkEdited(/$/, '&X-Amz-Security-Token=T'))
   for (const expires of ['1e3', '99999999999999999999', '%2B5'])
     await refused(t, `expires ${expires}`, Q, linkEdited('X-Amz-Expires=60', `X-Amz-Expires=${expires}`))
@@ -338,8 +349,16 @@ t.test('a body whose hash is signed and not sent (curl --aws-sigv4)', async (t) 
 
   const empty = signHead(post, { contentSha256: undefined, payloadHash: EMPTY_SHA256 })
   const byCurl = await refusal(authenticator()(requestHead(empty), read(body)))
-  t.equal(byCurl.code, 'SignatureDoesNotMatch', 'curl -T')
-  t.match(byCurl.message, /x-amz-content-sha256: UNSIGNED-PAYLOAD/)
+  t.match(byCurl, { code: 'InvalidRequest', fields: { MissingHeaderName: 'x-amz-content-sha256' } }, 'curl -T')
+  t.match(byCurl.message, /UNSIGNED-PAYLOAD/)
+  for (const parts of [post, get]) {
+    const open = signHead(parts, { contentSha256: undefined, payloadHash: 'UNSIGNED-PAYLOAD' })
+    t.equal(
+      (await refusal(authenticator()(requestHead(open), read(body)))).code,
+      'InvalidRequest',
+      String(parts.method),
+    )
+  }
   const stranger = read(body)
   const nobody = signHead(post, { contentSha256: undefined, accessKeyId: 'AKIDNOBODY' })
   t.equal((await refusal(authenticator()(requestHead(nobody), stranger))).code, 'InvalidAccessKeyId')

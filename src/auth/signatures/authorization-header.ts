@@ -26,7 +26,8 @@ export function parseAuthorizationHeader(
   remembered: SignatureCache,
 ): ParsedSignature {
   const space = authorization.indexOf(' ')
-  const algorithm = space < 0 ? authorization : authorization.slice(0, space)
+  if (space < 0) throw oneWord(authorization)
+  const algorithm = authorization.slice(0, space)
   if (algorithm !== ALGORITHM) throw unsupportedAlgorithm(algorithm)
   const { Credential, SignedHeaders, Signature } = parseComponents(authorization.slice(ALGORITHM.length))
   // Parts of a text keep the whole of it in memory.
@@ -47,6 +48,17 @@ export function parseAuthorizationHeader(
     signatureParameter: undefined,
     malformed,
   }
+}
+
+/** With the text of S3. The header is not shown: it may hold a signature. */
+function oneWord(authorization: string): S3Error {
+  return new S3Error('InvalidArgument', {
+    message:
+      authorization === ''
+        ? `Authorization must start with ${ALGORITHM}, the only supported scheme.`
+        : "Authorization header is invalid -- one and only one ' ' (space) required",
+    fields: { ArgumentName: 'Authorization' },
+  })
 }
 
 function parseComponents(text: string): Record<Component, string> {

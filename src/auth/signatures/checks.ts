@@ -2,7 +2,7 @@ import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { MINUTE_MS } from '../../common/time.js'
 import { headerBrands } from '../../http/headers.js'
-import type { ParsedSignature } from './parsed-signature.js'
+import { notSigned, type ParsedSignature } from './parsed-signature.js'
 
 /** Maximum difference between the clocks of client and server, ms. */
 const MAX_SKEW_MS = 15 * MINUTE_MS
@@ -70,19 +70,23 @@ export function checkSignedHeaders({ signedHeaders }: ParsedSignature, { headers
   const isMissing = (name: string) => !Object.hasOwn(headers, name)
   if (signedHeaders.some(isMissing)) {
     const missing = signedHeaders.filter(isMissing)
+    const hash = missing.find((name) => /^x-(?:amz|cloud)-content-sha256$/.test(name))
+    if (hash !== undefined) throw hashMissing(hash)
     throw new S3Error('SignatureDoesNotMatch', {
       message: `The signature covers headers that did not arrive: ${missing.join(', ')}. An intermediary may have removed them.`,
     })
   }
   const isUnsigned = (name: string) => mustBeSigned(name) && !signedHeaders.includes(name)
   const names = Object.keys(headers)
-  if (names.some(isUnsigned)) {
-    const unsigned = names.filter(isUnsigned)
-    throw new S3Error('AccessDenied', {
-      message: 'There are headers in the request that must be signed and are not.',
-      fields: { HeadersNotSigned: unsigned.join(', ') },
-    })
-  }
+  if (names.some(isUnsigned)) throw notSigned(names.filter(isUnsigned))
+}
+
+/** The error for a request whose signature covers a hash that the request does not state. With the text of S3. */
+export function hashMissing(header: string, remedy = ''): S3Error {
+  return new S3Error('InvalidRequest', {
+    message: `Missing required header for this request: ${header}${remedy}`,
+    fields: { MissingHeaderName: header },
+  })
 }
 
 const PREFIXES = headerBrands.map((brand) => `x-${brand}-`)

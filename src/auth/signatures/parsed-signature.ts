@@ -64,8 +64,16 @@ export function parseSignedHeaders(list: string, malformed: Malformed): readonly
   if (names.includes('')) throw malformed('SignedHeaders must be header names joined with semicolons.')
   const unique = [...new Set(names)].sort()
   if (unique.length !== names.length) throw malformed('SignedHeaders names a header twice.')
-  if (!unique.includes('host')) throw malformed('SignedHeaders must include host.')
+  if (!unique.includes('host')) throw notSigned(['host'])
   return unique
+}
+
+/** The error for headers of the request that the signature should cover and does not. */
+export function notSigned(names: readonly string[]): S3Error {
+  return new S3Error('AccessDenied', {
+    message: 'There were headers present in the request which were not signed',
+    fields: { HeadersNotSigned: names.join(', ') },
+  })
 }
 
 const TIMESTAMP = /^\d{8}T(?:[01]\d|2[0-3])[0-5]\d[0-5]\dZ$/

@@ -2,13 +2,7 @@ import type { RequestHead } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { ALGORITHM, type Brand } from '../../common/sigv4.js'
 import { brandedHeader } from '../../http/headers.js'
-import {
-  type ParsedSignature,
-  parseCredential,
-  parseSignedHeaders,
-  parseTimestamp,
-  unsupportedAlgorithm,
-} from './parsed-signature.js'
+import { type ParsedSignature, parseCredential, parseSignedHeaders, parseTimestamp } from './parsed-signature.js'
 
 const malformed = (message: string, fields?: Record<string, string>) =>
   new S3Error('AuthorizationQueryParametersError', { message, ...(fields && { fields }) })
@@ -39,11 +33,9 @@ export function parsePresignedQuery(brand: Brand, head: RequestHead): ParsedSign
     return value
   }
   const algorithm = required('Algorithm')
-  if (algorithm !== ALGORITHM) {
-    throw algorithm.startsWith('AWS4-')
-      ? unsupportedAlgorithm(algorithm)
-      : malformed(`X-${brand}-Algorithm must be ${ALGORITHM}.`)
-  }
+  // S3 has the same error for those that it knows and does not take, such as AWS4-ECDSA-P256-SHA256 elsewhere.
+  if (algorithm !== ALGORITHM)
+    throw malformed(`X-${brand}-Algorithm only supports "${ALGORITHM}", not ${algorithm.slice(0, 64)}.`)
   const credential = required('Credential')
   const timestamp = required('Date')
   const expires = parseExpires(`X-${brand}-Expires`, required('Expires'))

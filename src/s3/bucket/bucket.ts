@@ -13,7 +13,7 @@ import { aclOfBucket, isPrivate } from '../access/acl-operations.js'
 import { ACL_HEADERS, aclOfHeaders } from '../access/acl-syntax.js'
 import { BUCKET_TAGS, readTags } from '../tags.js'
 import { requireLocks } from '../versions/version.js'
-import { requireBucket, requireBucketName } from './owner.js'
+import { requireBucket, requireBucketName, requireFreeName } from './owner.js'
 
 const LOCK = 'x-amz-bucket-object-lock-enabled'
 
@@ -29,6 +29,7 @@ export const createBucket = defineOperation({
   on: { method: 'PUT', resource: 'bucket', headers: [...ACL_HEADERS, OWNERSHIP, LOCK] },
   async run(request, context) {
     requireBucketName(request.bucket)
+    await requireFreeName(request.bucket, context)
     const access = await readAccess(request, context)
     const lock = await readLock(request, context)
     const { tags } = await readConfiguration(request, context)

@@ -59,3 +59,21 @@ export function requireBucketName(bucket: string): void {
     fields: { BucketName: bucket },
   })
 }
+
+/**
+ * Throws InvalidBucketName for a name that S3 keeps for itself, such as that of an access point: clients rewrite
+ * requests to such a name. One that exists stays in use.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+ */
+export async function requireFreeName(bucket: string, { gateway }: Pick<Context, 'gateway'>): Promise<void> {
+  const start = RESERVED_STARTS.find((text) => bucket.startsWith(text))
+  const end = start ?? RESERVED_ENDS.find((text) => bucket.endsWith(text))
+  if (end === undefined || (await gateway.bucketExists(bucket))) return
+  throw new S3Error('InvalidBucketName', {
+    message: `The name of a new bucket must not ${start === undefined ? 'end' : 'begin'} with ${end}, which S3 reserves.`,
+    fields: { BucketName: bucket },
+  })
+}
+
+const RESERVED_STARTS = ['xn--', 'sthree-', 'amzn-s3-demo-']
+const RESERVED_ENDS = ['-s3alias', '--ol-s3', '.mrap', '--x-s3', '--table-s3']

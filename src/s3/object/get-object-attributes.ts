@@ -77,9 +77,15 @@ interface PartPage {
 
 function readPartPage({ headers }: S3Request<'object'>): PartPage {
   return {
-    marker: wholeNumber(MARKER, headerText(headers, MARKER), { fallback: 0, min: 0, max: 2_147_483_647 }),
-    max: pageSize(MAX_PARTS, headerText(headers, MAX_PARTS)),
+    marker: wholeNumber(MARKER, numberOf(headers, MARKER), { fallback: 0, min: 0, max: 2_147_483_647 }),
+    max: pageSize(MAX_PARTS, numberOf(headers, MAX_PARTS)),
   }
+}
+
+/** S3 ignores these headers if they hold no number. */
+function numberOf(headers: S3Request['headers'], name: string): string | undefined {
+  const text = headerText(headers, name)
+  return text !== undefined && /^-?\d+$/.test(text) ? text : undefined
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { answerForm, hasUnknownCoding, type ParseError } from '../../common/broken-request.js'
 import { isLoopback, networkOf, plainAddress } from '../../common/cidr.js'
 import { ConnectionBound } from '../../common/connection-bound.js'
+import { settleExpectation } from '../../common/expectation.js'
 import { isForS3, misdirected } from '../../common/misdirected.js'
 import { Overdue, withinDeadline } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
@@ -69,7 +70,10 @@ export function createHttpServer(options: HttpServerOptions): Server {
     return serve(request, response, waiting)
   }
   server.on('request', serveHttp(false))
-  server.on('checkContinue', serveHttp(true))
+  server.on('checkContinue', (request, response) => {
+    settleExpectation(request, response)
+    return serveHttp(true)(request, response)
+  })
   // Of one that does not listen, `listen` tells.
   server.on('error', (err) => {
     if (server.listening) options.log.warn({ err }, 'A connection could not be accepted.')
