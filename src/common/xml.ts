@@ -1,5 +1,6 @@
 import { Parser } from 'xml2js'
 import { S3Error } from './errors/s3-error.js'
+import { S3_MEMBERS, S3_VALUES } from './s3-members.js'
 
 const S3_NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/'
 
@@ -60,6 +61,8 @@ export function documentBytes(root: string, parts: readonly string[]): Buffer {
 
 /** A parsed element: its text and its children, each child name with all occurrences. */
 export interface XmlNode {
+  /** The names from the root to this element, joined with `/`, as in `S3_MEMBERS`. */
+  readonly path: string
   readonly text: string
   readonly children: ReadonlyMap<string, readonly XmlNode[]>
 }
@@ -99,7 +102,7 @@ export async function parseDocument(bytes: Buffer): Promise<{ readonly root: str
   const root = tree && Object.keys(tree)[0]
   if (!tree || root === null || root === undefined) throw malformed('The document has no root element.')
   if (!holdsNothing(text, end)) throw malformed('Content after the root element is not accepted.')
-  return { root, node: toNode(tree[root]) }
+  return { root, node: toNode(tree[root], root) }
 }
 
 function decodeUtf8(bytes: Buffer): string {
@@ -218,8 +221,8 @@ function malformed(message: string): S3Error {
  * xml2js returns a string for a leaf, and objects whose keys come from the client: they are read into a Map and never
  * assigned.
  */
-function toNode(value: unknown): XmlNode {
-  if (typeof value !== 'object' || value === null) return { text: String(value ?? ''), children: new Map() }
+function toNode(value: unknown, path: string): XmlNode {
+  if (typeof value !== 'object' || value === null) return { path, text: String(value ?? ''), children: new Map() }
   const children = new Map<string, XmlNode[]>()
   let text = ''
   for (const [name, member] of Object.entries(value)) {
@@ -227,12 +230,16 @@ function toNode(value: unknown): XmlNode {
     else {
       // For a name that every object inherits ("constructor"), the first occurrence is the inherited value.
       const occurrences = Array.isArray(member) ? member.slice(name in Object.prototype ? 1 : 0) : [member]
-      children.set(name, occurrences.map(toNode))
+      const below = `${path}/${name}`
+      children.set(
+        name,
+        occurrences.map((one) => toNode(one, below)),
+      )
     }
   }
   // No S3 document has both; using only one of them would be a guess.
   if (children.size > 0 && text.trim() !== '') throw malformed('An element holds text beside other elements.')
-  return { text, children }
+  return { path, text, children }
 }
 
 /**
@@ -248,7 +255,7 @@ export function childText(node: XmlNode, name: string): string | undefined {
 /**
  * Throws MalformedXML unless the element has only the named children, `once` at most one each and `many` any number,
  * and no text: a configuration must not be stored with a part of it ignored, such as a filter written as
- * `<Filter>logs/</Filter>`.
+ * `<Filter>logs/</Filter>`. Throws NotImplemented for a child that S3 has.
  * @param name name of the element, for the message
  */
 export function requireChildren(
@@ -259,9 +266,31 @@ export function requireChildren(
   if (node.text.trim() !== '') throw notStrict(`${name} must hold elements, not text.`)
   for (const [child, occurrences] of node.children) {
     if (allowed.many?.includes(child)) continue
-    if (!allowed.once?.includes(child)) throw notStrict(`${name} cannot hold ${child}.`)
+    if (!allowed.once?.includes(child))
+      throw isListed(S3_MEMBERS, node, child) ? notHere(child, name) : noSuch(child, name)
     if (occurrences.length > 1) throw notStrict(`${name} holds more than one ${child}.`)
   }
+}
+
+/** The error for a value that an element cannot have: NotImplemented if S3 has it, else MalformedXML. */
+export function notOffered(node: XmlNode, value: string, offered: readonly string[]): S3Error {
+  const name = node.path.slice(node.path.lastIndexOf('/') + 1)
+  if (isListed(S3_VALUES, node, value)) return notHere(value, name)
+  return notStrict(`There is no ${name} ${value.slice(0, 100)}. It is one of: ${offered.join(', ')}.`)
+}
+
+function isListed(list: Readonly<Record<string, string>>, { path }: XmlNode, text: string): boolean {
+  return Object.hasOwn(list, path) && (list[path] ?? '').split(' ').includes(text)
+}
+
+function noSuch(child: string, name: string): S3Error {
+  return notStrict(`${name} cannot hold ${child.slice(0, 100)}.`)
+}
+
+function notHere(what: string, name: string): S3Error {
+  return new S3Error('NotImplemented', {
+    message: `${what} in ${name} is not implemented: S3 has it, and this server has not.`,
+  })
 }
 
 /** The text of a required element. Throws MalformedXML. */

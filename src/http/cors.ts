@@ -2,7 +2,7 @@ import type { Reply, ReplyHeaders, RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
-import { document, element, parseXml, type XmlNode } from '../common/xml.js'
+import { document, element, parseXml, requireChildren, type XmlNode } from '../common/xml.js'
 
 /**
  * Maximum size of a document, bytes, and number of its rules.
@@ -12,7 +12,7 @@ export const MAX_CORS_BYTES = 64 * 1024
 const MAX_RULES = 100
 const MAX_ID = 255
 
-const KNOWN = new Set(['ID', 'AllowedMethod', 'AllowedOrigin', 'AllowedHeader', 'ExposeHeader', 'MaxAgeSeconds'])
+const KNOWN = ['ID', 'AllowedMethod', 'AllowedOrigin', 'AllowedHeader', 'ExposeHeader', 'MaxAgeSeconds']
 
 /** RFC 9110 section 5.6.2. Responses contain the exposed names in a header, so they must be valid tokens. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -20,6 +20,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** Parses a `<CORSConfiguration>`. Throws S3Error MalformedXML, InvalidRequest. */
 export async function readCors(bytes: Buffer): Promise<CorsRule[]> {
   const root = await parseXml(bytes, 'CORSConfiguration')
+  requireChildren(root, 'CORSConfiguration', { many: ['CORSRule'] })
   const rules = root.children.get('CORSRule') ?? []
   if (rules.length === 0) throw new S3Error('MalformedXML', { message: 'A CORSConfiguration needs a CORSRule.' })
   if (rules.length > MAX_RULES) {
@@ -30,10 +31,7 @@ export async function readCors(bytes: Buffer): Promise<CorsRule[]> {
 
 function readRule(rule: XmlNode): CorsRule {
   const texts = (name: string) => (rule.children.get(name) ?? []).map(({ text }) => text.trim())
-  const unknown = [...rule.children.keys()].find((name) => !KNOWN.has(name))
-  if (unknown !== undefined) {
-    throw new S3Error('MalformedXML', { message: `A CORSRule has no element ${unknown.slice(0, 100)}.` })
-  }
+  requireChildren(rule, 'CORSRule', { many: KNOWN })
   const read: CorsRule = {
     ...optional('id', readId(texts('ID'))),
     allowedMethods: texts('AllowedMethod'),

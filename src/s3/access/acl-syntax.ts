@@ -6,6 +6,7 @@ import type { Acl, Grant, Permission } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, document, element, parseXml, type XmlNode } from '../../common/xml.js'
+import { requireGrantChildren, requirePolicyChildren } from './acl-children.js'
 import type { PublicGrants } from './gateway-acl.js'
 
 /** Headers with an ACL, which operations that support ACLs declare. */
@@ -79,6 +80,7 @@ export function grantElement(
  */
 export async function readAclXml(bytes: Buffer, owner: string): Promise<Acl> {
   const root = await parseXml(bytes, 'AccessControlPolicy')
+  requirePolicyChildren(root)
   const stated = root.children.get('Owner')?.[0]
   const list = root.children.get('AccessControlList')?.[0]
   if (!list) throw new S3Error('MalformedACLError')
@@ -95,6 +97,7 @@ export async function readAclXml(bytes: Buffer, owner: string): Promise<Acl> {
 
 /** Reads a `<Grant>`. Throws MalformedACLError, InvalidArgument, MethodNotAllowed. */
 export function readGrant(node: XmlNode): Grant {
+  requireGrantChildren(node)
   const grantee = node.children.get('Grantee')?.[0]
   const permission = PERMISSIONS.find((one) => one === childText(node, 'Permission'))
   if (!grantee || !permission) throw new S3Error('MalformedACLError')

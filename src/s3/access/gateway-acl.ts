@@ -8,6 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { childText, parseXml, type XmlNode } from '../../common/xml.js'
 import { allows } from '../../gateway/account/policies.js'
 import { ownerId } from '../bucket/owner.js'
+import { requireGrantChildren, requirePolicyChildren } from './acl-children.js'
 import { type PublicAccess, refusePublicAcl } from './public-access-block.js'
 
 /** Header that write operations support. */
@@ -96,6 +97,7 @@ const ALL_USERS = 'http://acs.amazonaws.com/groups/global/AllUsers'
  */
 async function readAclDocument(bytes: Buffer, context: Context): Promise<PublicGrants> {
   const root = await parseXml(bytes, 'AccessControlPolicy')
+  requirePolicyChildren(root)
   const owner = root.children.get('Owner')?.[0]
   const list = root.children.get('AccessControlList')?.[0]
   if (!owner || !list) throw new S3Error('MalformedACLError')
@@ -109,6 +111,7 @@ async function readAclDocument(bytes: Buffer, context: Context): Promise<PublicG
 
 /** Returns the right that a grant gives everybody, or the owner's FULL_CONTROL. */
 function readGrant(grant: XmlNode, context: Context): 'READ' | 'WRITE' | 'FULL_CONTROL' {
+  requireGrantChildren(grant)
   const grantee = grant.children.get('Grantee')?.[0]
   const permission = childText(grant, 'Permission')
   if (!grantee || permission === undefined) throw new S3Error('MalformedACLError')

@@ -1,6 +1,6 @@
 import { readOwnership } from '../../access/values/acl-values.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml } from '../../common/xml.js'
+import { childText, document, element, parseXml, requireChildren } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { isPrivate } from './acl-operations.js'
@@ -23,9 +23,11 @@ export const bucketOwnershipControls = bucketSetting({
   put: {
     async run(bytes, { bucket }, context) {
       const { settings, state, authorizer } = context
-      const rules = (await parseXml(bytes, 'OwnershipControls')).children.get('Rule') ?? []
-      const [rule] = rules
-      if (!rule || rules.length > 1) throw new S3Error('MalformedXML', { message: 'OwnershipControls has one Rule.' })
+      const root = await parseXml(bytes, 'OwnershipControls')
+      requireChildren(root, 'OwnershipControls', { once: ['Rule'] })
+      const rule = root.children.get('Rule')?.[0]
+      if (!rule) throw new S3Error('MalformedXML', { message: 'OwnershipControls has one Rule.' })
+      requireChildren(rule, 'Rule', { once: ['ObjectOwnership'] })
       const ownership = readOwnership(childText(rule, 'ObjectOwnership') ?? '', 'MalformedXML')
       const run = async () => {
         if (ownership === 'BucketOwnerEnforced') {

@@ -106,13 +106,16 @@ function operationOf({ name, node }: NamedNode): BatchOperation {
     }
     case 'S3PutObjectLegalHold': {
       requireChildren(node, name, { once: ['LegalHold'] })
-      const status = childText(child(node, 'LegalHold'), 'Status')
+      const hold = child(node, 'LegalHold')
+      requireChildren(hold, 'LegalHold', { once: ['Status'] })
+      const status = childText(hold, 'Status')
       if (status !== 'ON' && status !== 'OFF') throw refused('The Status of a legal hold is ON or OFF.')
       return { name: 'LegalHold', status }
     }
     case 'S3PutObjectRetention': {
       requireChildren(node, name, { once: ['BypassGovernanceRetention', 'Retention'] })
       const retention = child(node, 'Retention')
+      requireChildren(retention, 'Retention', { once: ['Mode', 'RetainUntilDate'] })
       const [mode, until] = [required(retention, 'Mode'), required(retention, 'RetainUntilDate')]
       const bypassGovernance = childText(node, 'BypassGovernanceRetention') === 'true'
       return { name: 'Retain', mode, until, bypassGovernance }

@@ -5,7 +5,7 @@ import type { Acl, Ownership, Tag } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { S3Request } from '../../api/request.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, escapeXml, parseXml } from '../../common/xml.js'
+import { childText, document, escapeXml, parseXml, requireChildren } from '../../common/xml.js'
 import { empty, noContent, xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { endUploads } from '../../state/uploads/upload-sweep.js'
@@ -138,12 +138,8 @@ async function readConfiguration(request: S3Request<'bucket'>, context: Context)
   const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
   if (bytes.length === 0) return { tags: [] }
   const root = await parseXml(bytes, 'CreateBucketConfiguration')
-  for (const name of root.children.keys()) {
-    if (name === 'LocationConstraint' || name === 'Tags') continue
-    throw new S3Error('NotImplemented', {
-      message: `CreateBucketConfiguration holds ${name}, which is for directory buckets. This server has none.`,
-    })
-  }
+  // Location and Bucket are for directory buckets.
+  requireChildren(root, 'CreateBucketConfiguration', { once: ['LocationConstraint', 'Tags'] })
   checkLocation(childText(root, 'LocationConstraint'), context)
   return { tags: readTags(root.children.get('Tags')?.[0], BUCKET_TAGS) }
 }

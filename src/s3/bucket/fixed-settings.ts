@@ -1,7 +1,7 @@
 import type { AnyOperation } from '../../api/operation.js'
 import type { S3Code } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml } from '../../common/xml.js'
+import { childText, document, element, parseXml, requireChildren } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { bucketSetting } from './bucket-setting.js'
@@ -36,7 +36,9 @@ export const fixedSettings: readonly AnyOperation[] = [
     put: {
       partly: 'BucketOwner, which is always so; Requester is NotImplemented.',
       async run(bytes) {
-        const payer = childText(await parseXml(bytes, 'RequestPaymentConfiguration'), 'Payer')
+        const root = await parseXml(bytes, 'RequestPaymentConfiguration')
+        requireChildren(root, 'RequestPaymentConfiguration', { once: ['Payer'] })
+        const payer = childText(root, 'Payer')
         if (payer === 'Requester')
           throw new S3Error('NotImplemented', {
             message: 'Requester pays is not implemented: Payer must be BucketOwner.',

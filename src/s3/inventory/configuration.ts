@@ -5,6 +5,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import {
   childText,
   element,
+  notOffered,
   notStrict,
   parseXml,
   requireChildren,
@@ -148,11 +149,10 @@ function readFields(root: XmlNode, offered: readonly string[]): readonly string[
   const node = root.children.get('OptionalFields')?.[0]
   if (!node) return []
   requireChildren(node, 'OptionalFields', { many: ['Field'] })
-  const fields = (node.children.get('Field') ?? []).map(({ text }) => text.trim())
-  const unknown = fields.find((field) => !offered.includes(field))
-  if (unknown !== undefined)
-    throw notStrict(`There is no field ${unknown.slice(0, 100)}. The optional fields are ${offered.join(', ')}.`)
-  return [...new Set(fields)]
+  const fields = node.children.get('Field') ?? []
+  for (const field of fields)
+    if (!offered.includes(field.text.trim())) throw notOffered(field, field.text.trim(), offered)
+  return [...new Set(fields.map(({ text }) => text.trim()))]
 }
 
 function only(node: XmlNode, name: string, child: string): XmlNode {

@@ -15,7 +15,7 @@ import type { ReplyHeaders, RequestHead } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
 import { isLoopback } from '../../common/cidr.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml, type XmlNode } from '../../common/xml.js'
+import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { CUSTOMER_KEY_BYTES } from '../../objects/encryption/customer-key.js'
 import { requireApplicable } from '../../objects/encryption/encryption.js'
@@ -217,13 +217,19 @@ export const bucketEncryption = bucketSetting({
     partly:
       'AES256 and aws:kms; aws:kms:dsse and BlockedEncryptionTypes are NotImplemented. The key need not be there.',
     async run(bytes, { bucket }, { settings }) {
-      const rules = (await parseXml(bytes, 'ServerSideEncryptionConfiguration')).children.get('Rule') ?? []
+      const root = await parseXml(bytes, 'ServerSideEncryptionConfiguration')
+      requireChildren(root, 'ServerSideEncryptionConfiguration', { many: ['Rule'] })
+      const rules = root.children.get('Rule') ?? []
       const [rule] = rules
       const [byDefault, ...others] = rule?.children.get('ApplyServerSideEncryptionByDefault') ?? []
       if (!rule || !byDefault || rules.length > 1 || others.length > 0)
         throw new S3Error('MalformedXML', {
           message: 'ServerSideEncryptionConfiguration has one Rule with one ApplyServerSideEncryptionByDefault.',
         })
+      requireChildren(rule, 'Rule', {
+        once: ['ApplyServerSideEncryptionByDefault', 'BucketKeyEnabled', 'BlockedEncryptionTypes'],
+      })
+      requireChildren(byDefault, 'ApplyServerSideEncryptionByDefault', { once: ['SSEAlgorithm', 'KMSMasterKeyID'] })
       refuseBlocked(rule)
       const algorithm = implemented(
         readEncryption(childText(byDefault, 'SSEAlgorithm') ?? '', new S3Error('MalformedXML')),
@@ -246,9 +252,9 @@ export const bucketEncryption = bucketSetting({
 })
 
 function refuseBlocked(rule: XmlNode): void {
-  const blocked = rule.children
-    .get('BlockedEncryptionTypes')
-    ?.flatMap((types) => types.children.get('EncryptionType') ?? [])
+  const lists = rule.children.get('BlockedEncryptionTypes')
+  for (const list of lists ?? []) requireChildren(list, 'BlockedEncryptionTypes', { many: ['EncryptionType'] })
+  const blocked = lists?.flatMap((types) => types.children.get('EncryptionType') ?? [])
   if (blocked?.every(({ text }) => text === 'NONE') ?? true) return
   throw new S3Error('NotImplemented', {
     message:

@@ -84,6 +84,7 @@ for (const mode of modes) {
       ['MalformedXML', { Schedule: { Frequency: 'Hourly' as 'Daily' } }],
       ['MalformedXML', { IncludedObjectVersions: 'None' as 'All' }],
       ['MalformedXML', { OptionalFields: ['x-Unknown' as 'Size'] }],
+      ['NotImplemented', { OptionalFields: ['ObjectLockEventHoldStatus'] }],
       ['KMS.NotFoundException', { Destination: to({ Encryption: { SSEKMS: { KeyId: 'a b' } } }) }],
     ]
     for (const [name, more, id] of wrong)
