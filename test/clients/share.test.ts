@@ -10,6 +10,8 @@ import { presigned, type Sending, send, UNSIGNED_PAYLOAD } from '../support/sign
 
 const identity = { accessKeyId: 'share-tester', secretAccessKey: 'share-tester-secret' }
 const CONTENT = 'what is shared'
+/** A browser that follows a link runs nothing of what it leads to. */
+const SAFE = { 'x-content-type-options': 'nosniff', 'content-security-policy': 'sandbox' }
 const KEY = '/photos/a%20folder/%C3%A4.txt'
 
 interface Setup extends Endpoint {
@@ -81,7 +83,7 @@ for (const [name, variant] of Object.entries(variants)) {
 
     const whole = await fetch(link)
     t.equal(await whole.text(), CONTENT)
-    t.match(Object.fromEntries(whole.headers), { 'content-type': 'text/x-test', 'x-amz-meta-a': 'b' })
+    t.match(Object.fromEntries(whole.headers), { 'content-type': 'text/x-test', 'x-amz-meta-a': 'b', ...SAFE })
     const part = await fetch(link, { headers: { range: 'bytes=5-6' } })
     t.equal(await part.text(), variant.quirks === legacy ? CONTENT : 'is')
     t.equal((await fetch(link, { method: 'HEAD' })).status, 200)
@@ -120,6 +122,7 @@ t.test('links to the gateway itself', async (t) => {
   const setup = await setUp(t, { quirks: legacy, region: '', brand: neutral, pointsHere: false })
   const link = await linkOf(setup)
   t.ok(link.startsWith(`${setup.gatewayUrl}${KEY}?`), link)
+  for (const method of ['GET', 'HEAD']) t.match(Object.fromEntries((await fetch(link, { method })).headers), SAFE)
   t.equal(await (await fetch(link)).text(), CONTENT)
   const here = link.replace(setup.gatewayUrl, setup.endpoint)
   t.equal(await codeOf(await fetch(here)), '400 AuthorizationQueryParametersError', 'not served where nothing says so')

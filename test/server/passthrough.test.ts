@@ -251,6 +251,22 @@ t.test('a web page of the gateway is refused with the reason, whatever is asked 
   t.equal((await fetch(`${url}/gone`)).status, 404, 'the page of a failure')
 })
 
+t.test('what the gateway sends is no page of this origin', async (t) => {
+  const { port } = await start(t, (_, outgoing) => {
+    const disposition = Buffer.from('attachment; filename="\u8a9e.zip"').toString('latin1')
+    const own = { 'content-type': 'application/pdf, image/svg+xml', 'content-security-policy': "img-src 'none'" }
+    outgoing.writeHead(200, { 'content-disposition': disposition, ...own, 'content-length': 2 }).end(Buffer.from('ok'))
+  })
+  const { status, headers } = await fetch(`http://127.0.0.1:${port}/gateway/figure`)
+  t.equal(status, 200)
+  t.match(Object.fromEntries(headers), {
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "img-src 'none', sandbox",
+    'content-disposition': Buffer.from('attachment; filename="\u8a9e.zip"').toString('latin1'),
+    'content-length': '2',
+  })
+})
+
 t.test('a client that goes away ends the call', async (t) => {
   let arrived = () => {}
   const waiting = new Promise<void>((resolve) => (arrived = resolve))

@@ -16,6 +16,7 @@ const MANY = 5000
 
 const FILES = {
   'data/words': 'No extension, but words.',
+  'data/page.pdf': '%PDF-1.7',
   'data/ą/ę/file-źł.txt': 'I am a file',
   'data/ą/ę/%2C+=& <b>.txt': 'odd',
   large: LARGE,
@@ -78,6 +79,17 @@ t.test('a directory, by the cases of the specification of path gateways', async 
     })
     t.equal(response.headers.get('x-ipfs-roots')?.split(',').length, 2)
     t.equal((await get(`${root}/site/`, { 'if-none-match': response.headers.get('etag') ?? '' })).status, 304)
+  })
+
+  await t.test('gives every content a sandbox, except PDFs', async (t) => {
+    const policyOf = async (path: string) => {
+      const { headers } = await get(`${root}/${path}`)
+      t.equal(headers.get('x-content-type-options'), 'nosniff', path)
+      return headers.get('content-security-policy')
+    }
+    for (const path of ['site/style.css', 'site?format=raw', 'site?format=car', 'data/page.pdf?format=raw'])
+      t.match(await policyOf(path), /^sandbox allow-scripts /, path)
+    t.equal(await policyOf('data/page.pdf'), null)
   })
 
   await t.test('sends blocks and CARs of paths', async (t) => {

@@ -163,7 +163,8 @@ async function send(exchange: GatewayExchange, file: FileHandle, size: number, e
   const { request, context } = exchange
   const ifRange = request.headers['if-range']
   const range = ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, size) : undefined
-  const headers: HeaderList = ['Content-Type', 'application/vnd.ipld.car', 'Accept-Ranges', 'bytes', 'ETag', etag]
+  const type: HeaderList = ['Content-Type', 'application/vnd.ipld.car', 'X-Content-Type-Options', 'nosniff']
+  const headers: HeaderList = [...type, 'Accept-Ranges', 'bytes', 'ETag', etag]
   if (range === 'unsatisfiable') return reply(exchange, 416, [...headers, 'Content-Range', `bytes */${size}`])
   const failed = (error: unknown) => asGatewayError(error, exchange)
   await replyContent(exchange, file, size, range, headers, context.limits.downloadIdleMs, failed)

@@ -110,7 +110,8 @@ export async function serveCar({ context, request, response, path }: PaymentExch
   const car = await context.db.read.cars.ofTask(task)
   const size = car === undefined ? undefined : await context.carFolder.size(task)
   if (size === undefined) throw new PaymentError('absent', 'there is no such CAR')
-  response.writeHead(200, ['Content-Type', 'application/vnd.ipld.car; version=1', 'Content-Length', size])
+  const type = ['Content-Type', 'application/vnd.ipld.car; version=1', 'X-Content-Type-Options', 'nosniff']
+  response.writeHead(200, [...type, 'Content-Length', size])
   if (request.method === 'HEAD') response.end()
   else await stream(createReadStream(context.carFolder.path(task)), response, context.limits.bodyIdleMs)
 }
