@@ -112,15 +112,14 @@ export function headerText(value) {
   }
 }
 
-const WORD = /^=\?UTF-8\?(?:B\?([A-Za-z0-9+/=]*)|Q\?([!->@-~]*))\?=$/
-
-/** The text of user metadata in an answer: the server sends what is not ASCII as one encoded word of RFC 2047. */
+/** The text of user metadata: what is not ASCII comes as an encoded word of RFC 2047. */
 export function metadataText(value) {
-  const [, base64, quoted] = WORD.exec(value) ?? []
-  if (base64 !== undefined) return headerText(atob(base64))
-  if (quoted === undefined) return headerText(value)
-  const bytes = quoted.replaceAll('_', ' ').replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(`0x${hex}`))
-  return headerText(bytes)
+  const [, form, word] = /^=\?UTF-8\?([BQ])\?(.*)\?=$/.exec(value) ?? []
+  try {
+    if (form === 'B') return headerText(atob(word))
+    if (form) return decodeURIComponent(word.replace(/[%=]/g, (c) => (c === '=' ? '%' : '%25')).replaceAll('_', ' '))
+  } catch {}
+  return headerText(value)
 }
 
 function canonicalRequest(method, path, query, headers, names, hash) {

@@ -131,5 +131,7 @@ t.test('what is shown', async (t) => {
   t.equal(headerText('gr\u00fcn'), 'grün')
   for (const text of ['plain =?', 'a_b=c? 語', '😀', 'ÿ \u0085', '=?UTF-8?Q?a?='])
     t.equal(metadataText(mailSafe(encodeWord(text))), text)
-  t.equal(metadataText('plain =?'), 'plain =?')
+  for (const text of ['plain =?', '=?UTF-8?B?!!!?=', '=?UTF-8?Q?a=C3?=', '=?none?Q?a?=', '50%'])
+    t.equal(metadataText(text), text, 'no word')
+  t.equal(metadataText(encodeWord('100 % é')), '100 % é')
 })
