@@ -86,7 +86,7 @@ for (const mode of modes) {
     }
     t.same(JSON.parse(row('tagged')['x-Tags'] ?? ''), { a: 'b', ü: '=' })
     t.equal(row('tagged').ChecksumAlgorithm, 'SHA256')
-    for (const key of ['secret', 'cheap', 'parts']) t.equal(row(key).ChecksumAlgorithm, 'CRC64NVME', key)
+    t.equal(row('parts').ChecksumAlgorithm, 'CRC64NVME', 'the default of an upload that names none')
     const owner = (await s3.listBuckets({})).Owner?.ID
     t.equal(row('parts').ObjectOwner, owner)
     t.match(JSON.parse(Buffer.from(row('parts').ObjectAccessControlList ?? '', 'base64').toString()), {
