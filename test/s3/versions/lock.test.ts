@@ -241,3 +241,14 @@ t.test('an upload in parts keeps a date that has passed before its completion', 
   t.same(shown.ObjectLockRetainUntilDate, end)
   await s3.deleteObject({ ...place, VersionId })
 })
+
+t.test('a key pair that may not lock is refused when its upload begins', async (t) => {
+  const writer = { accessKeyId: 'writer', secretAccessKey: 'writer-secret' }
+  const rights = [{ bucket: Bucket, access: 'readwrite' as const }]
+  const { endpoint, s3 } = await startInProcess(t, 'full', { identities: [keys, { ...writer, rights }] })
+  await s3.createBucket({ Bucket, ObjectLockEnabledForBucket: true })
+  const begin = (headers: Record<string, string>) =>
+    signedRequest(endpoint, writer, { method: 'POST', path: `/${Bucket}/k`, query: { uploads: '' }, headers })
+  t.equal((await begin({})).status, 200, 'without a lock')
+  t.match(await begin({ 'x-amz-object-lock-legal-hold': 'ON' }), { status: 403, code: 'AccessDenied' })
+})
