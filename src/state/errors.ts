@@ -1,4 +1,4 @@
-import { S3Error } from '../common/errors/s3-error.js'
+import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
 import { systemError } from '../common/errors/system-errors.js'
 import { openingFailure } from '../common/opening-failure.js'
 
@@ -50,6 +50,14 @@ export function recordsFailed(cause: unknown): S3Error {
       cause,
     })
   )
+}
+
+/** The server ends, and work goes on that outlasts the end: it has no line in the log for each of its records. */
+export function stateClosed(): S3Error {
+  return new S3Error('ServiceUnavailable', {
+    message: 'The server is shutting down.',
+    cause: new ReportedAlready('The state database is closed'),
+  })
 }
 
 /** Other proxies kept changing a record. The request may be repeated. */

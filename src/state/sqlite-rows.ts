@@ -1,6 +1,6 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { DiskReserve, isDiskFull, withReserve } from '../common/disk-reserve.js'
-import { cannotUse } from './errors.js'
+import { cannotUse, stateClosed } from './errors.js'
 import { makeFile } from './folder-record.js'
 import { fenceIn } from './records/table.js'
 
@@ -296,7 +296,7 @@ export class SqliteRows {
 
   /** This SQLite binding truncates text at NUL, which would merge two keys. */
   #check(key: string): void {
-    if (this.#closed) throw new Error('The state database is closed')
+    if (this.#closed) throw stateClosed()
     if (key.includes('\0')) throw new TypeError('A state key must not hold NUL')
   }
 }

@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
+import { isReported } from '../../src/common/errors/s3-error.js'
 import { openDatabase, SqliteRows } from '../../src/state/sqlite-rows.js'
 import { temporaryFolder } from '../support/content/folders.js'
+import { keptLog } from '../support/server/kept-log.js'
 
 function setUp(t: Test): { database: DatabaseSyncInstance; rows: SqliteRows } {
   const database = openDatabase(join(temporaryFolder(t), 'records.sqlite'))
@@ -24,9 +26,15 @@ t.test('closing commits what waits and refuses what comes after', async (t) => {
   rows.close()
   rows.close()
   await waiting
-  await t.rejects(rows.put('k', 'v'), /closed/)
-  await t.rejects(rows.remove('k'), /closed/)
-  t.throws(() => rows.get('k'), /closed/)
+  const refused = { code: 'ServiceUnavailable', message: /shutting down/ }
+  await t.rejects(rows.put('k', 'v'), refused)
+  await t.rejects(rows.remove('k'), refused)
+  t.throws(() => rows.get('k'), refused)
+  try {
+    rows.get('k')
+  } catch (error) {
+    t.ok(isReported(error, keptLog().log), 'what outlasts the end has no line in the log for each record')
+  }
   const again = new SqliteRows(openDatabase(file))
   t.equal(again.get('k'), 'v')
   again.close()
