@@ -194,8 +194,8 @@ export class ObjectReader {
   }
 
   /**
-   * The object of a download, which its bytes alone may show to be encrypted. A gateway that keeps records has the label
-   * of an object in its row, and loses none alone.
+   * The object of a download, which its bytes alone may show to be encrypted. A gateway that keeps records has the
+   * label of an object in its row, and loses none alone.
    */
   async #labelled(
     through: Gateway,
