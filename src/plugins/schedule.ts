@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Lease } from '../api/locks.js'
 import type { PeriodicWork } from '../api/plugin.js'
+import { S3Error } from '../common/errors/s3-error.js'
 import type { Logger } from '../common/log.js'
 
 /** Timers of Node reach 2^31 - 1 ms and fire at once beyond; a pause is up to 10 % longer than this, seconds. */
@@ -41,7 +42,10 @@ export class Schedule {
       try {
         await this.#run(signal)
       } catch (err) {
-        if (!signal.aborted) this.#log.warn({ err, work: name }, 'periodic work failed; it runs again at its next time')
+        if (signal.aborted) continue
+        // The message of an S3Error says all that an operator needs, such as a gateway that does not answer.
+        const why = err instanceof S3Error && err.status === 503 ? { reason: err.message } : { err }
+        this.#log.warn({ ...why, work: name }, 'periodic work failed; it runs again at its next time')
       }
       await this.#pause(signal)
     }

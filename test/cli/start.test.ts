@@ -1,8 +1,11 @@
 import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { readConfig } from '../../src/cli/config/config.js'
+import { banner } from '../../src/cli/serve/banner.js'
 import { firstAccount } from '../support/gateway/embedded.js'
-import { runCli, startCli } from '../support/server/cli.js'
+import { Command, runCli, startCli, stopAtEnd } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { lastingPort } from '../support/server/ports.js'
 import { send, targetOf } from '../support/sign/send.js'
@@ -154,3 +157,43 @@ t.test('doctor sees what is wrong with the key pair of a running dealgate', asyn
     stdout: /^WRONG {2}key pair: .*no valid key pair/m,
   })
 })
+
+t.test(
+  'the start message says that the gateway does not answer, and where other machines find the server',
+  async (t) => {
+    const port = await lastingPort()
+    const away = ['--gateway-url', `http://127.0.0.1:${port}`, '--gateway-access-key', 'some-key']
+    const env = { DEALGATE_GATEWAY_SECRET_KEY: 'some-secret' }
+    const start = (args: readonly string[]) =>
+      new Command<{ problem?: string; endpoint: string }>(
+        ['serve', '--port', '0', '--data', join(t.testdirName, String(args.length)), ...args],
+        env,
+      )
+    t.testdir({})
+    for (const args of [away, [...away, '--workers', '2']]) {
+      const command = start(args)
+      stopAtEnd(t, 'serve', command)
+      await command.start()
+      t.match(command.line.problem, /gateway does not answer: the connection was refused/, args.join(' '))
+      const { stderr } = await command.stop()
+      t.notMatch(stderr, /"stack".*periodic work failed/, 'and the periodic work has no stack for it')
+    }
+
+    const facts = {
+      ...{ endpoint: 'http://127.0.0.1:9000', console: 'http://127.0.0.1:9001', region: 'us-east-1' },
+      ...{ gateway: 'http://127.0.0.1:9100', embedded: true, platform: undefined, payment: undefined },
+      keys: { accessKey: 'some-key', secretKey: 'some-secret', made: false },
+    }
+    const text = (flags: Record<string, unknown>, problem?: string) =>
+      banner({ ...facts, problem }, readConfig({ flags, env: {} }))
+    t.match(text({}, 'It is away.'), /^dealgate runs, but its gateway cannot be used yet: It is away\.\n/)
+    t.match(text({}), /^dealgate is ready\.\n\n {2}endpoint {4}\S+\n {2}console {5}\S+\n {2}access key/)
+    const others = Object.values(networkInterfaces())
+      .flatMap((all) => all ?? [])
+      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+    const everywhere = text({ host: '0.0.0.0' })
+    for (const { address } of others) t.ok(everywhere.includes(`\n              http://${address}:9000\n`), address)
+    t.match(everywhere, /console {5}\S+ \(other machines need https: --tls-cert\)/)
+    t.notMatch(text({ host: '0.0.0.0', consoleUrl: 'https://console.example.com' }), 'need https')
+  },
+)

@@ -1,8 +1,8 @@
-import { parseObject } from '../../common/json.js'
 import { presignQuery } from '../../common/sigv4.js'
 import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { findKeys } from '../keys/keys.js'
+import { problemIn } from '../readiness.js'
 import { ownEndpoint } from '../running.js'
 import { ANY, type Answered, ask, isRunning } from './gateway-mistakes.js'
 
@@ -72,15 +72,6 @@ async function findServer(config: Config, endpointUrl: string | undefined): Prom
         throw new Failure(`${url} does not answer: ${describeError(error)}`, { cause: error })
       }),
   }
-}
-
-/** What an answer of `/-/ready` or an error document says is wrong. */
-function problemIn(body: string): string | undefined {
-  const [, message] = /<Message>([\s\S]*?)<\/Message>/.exec(body) ?? []
-  if (message !== undefined) return message
-  const { problem, reasons } = parseObject(body) ?? {}
-  const texts = [problem, ...(Array.isArray(reasons) ? reasons : [])].filter((text) => typeof text === 'string')
-  return texts.length > 0 ? texts.join(' ') : undefined
 }
 
 function skewOf(date: string | undefined, now: number): number {

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import type { SignIn } from '../../services/platform/users.js'
 import { type Config, variable } from '../config/config.js'
@@ -22,29 +23,37 @@ interface Started {
   readonly websites?: string | undefined
   /** URL of the metrics, if they have a port of their own. */
   readonly metrics?: string | undefined
+  /** Why requests are refused now, as a sentence: the gateway cannot be used yet. */
+  readonly problem?: string | undefined
 }
+
+type BannerConfig = Pick<Config, 'print' | 'data' | 'secretKey' | 'host' | 'tlsCert' | 'consoleUrl'>
 
 /**
  * Formats the start message of `serve`. With `--print json` it is one line, a stable interface; the text is for people.
  * It contains the secret key only at the start that generated it: supervisors store standard output, which must not
  * contain a secret from the environment or an earlier start.
  */
-export function banner(started: Started, config: Pick<Config, 'print' | 'data' | 'secretKey'>): string {
-  const { endpoint, region, keys, gateway, embedded, payment, console, websites, metrics } = started
+export function banner(started: Started, config: BannerConfig): string {
+  const { endpoint, region, keys, gateway, embedded, payment, console, websites, metrics, problem } = started
   const { accessKey } = keys
   const shown = keys.made ? { secretKey: keys.secretKey } : {}
   if (config.print === 'json')
-    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, console, websites, metrics })}\n`
+    return `${JSON.stringify({ endpoint, region, accessKey, ...shown, gateway, ...platformMembers(started.platform), payment, console, websites, metrics, problem })}\n`
   const secret = shownSecret(keys.made ? keys.secretKey : undefined, config.secretKey, keysFile(config.data))
   const variables = { AWS_ACCESS_KEY_ID: keys.accessKey, AWS_DEFAULT_REGION: region, AWS_ENDPOINT_URL: endpoint }
   const paste =
     config.secretKey === undefined
       ? `eval "$(${ownProgram()} keys env --data ${shellWord(resolve(config.data))})"`
       : `${exportLine(variables).trimEnd()} AWS_SECRET_ACCESS_KEY='<secret key>'`
-  return `dealgate is ready.
+  const headline =
+    problem === undefined
+      ? 'dealgate is ready.'
+      : `dealgate runs, but its gateway cannot be used yet: ${problem}\nRequests are refused with 503 until it can; \`dealgate doctor\` with these options looks for the reason.`
+  return `${headline}
 
   endpoint    ${endpoint}
-${console === undefined ? '' : `  console     ${console}\n`}${websites === undefined ? '' : `  websites    ${websites}\n`}  access key  ${keys.accessKey}
+${elsewhere(endpoint, config.host)}${consoleLine(console, config)}${websites === undefined ? '' : `  websites    ${websites}\n`}  access key  ${keys.accessKey}
   secret key  ${secret}
   region      ${region}
   gateway     ${gateway}${embedded ? ' (embedded)' : ''}
@@ -61,6 +70,37 @@ rclone:
 
 Stop with Ctrl-C.
 `
+}
+
+/** The addresses at which other machines reach a server that listens on all of its machine; each as a line. */
+function elsewhere(endpoint: string, host: string): string {
+  if (host !== '0.0.0.0' && host !== '::') return ''
+  const { protocol, port } = new URL(endpoint)
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    // An address of a link alone needs the name of the interface, which URLs cannot have.
+    .filter(
+      ({ internal, family, address }) => !internal && (family === 'IPv4' || (host === '::' && !/^fe80/i.test(address))),
+    )
+    .map(
+      ({ family, address }) =>
+        `${protocol}//${family === 'IPv6' ? `[${address}]` : address}:${port || defaultPort(protocol)}`,
+    )
+  return addresses.map((address) => `              ${address}\n`).join('')
+}
+
+/** `URL` leaves out the port that a scheme has by default. */
+function defaultPort(protocol: string): number {
+  return protocol === 'https:' ? 443 : 80
+}
+
+/** Browsers sign only on https and on the machine itself. */
+function consoleLine(console: string | undefined, { host, tlsCert, consoleUrl }: BannerConfig): string {
+  if (console === undefined) return ''
+  const isHere = /^(?:localhost|127\..*|::1)$/.test(host)
+  const note =
+    isHere || tlsCert.length > 0 || consoleUrl !== undefined ? '' : ' (other machines need https: --tls-cert)'
+  return `  console     ${console}${note}\n`
 }
 
 /**

@@ -57,6 +57,8 @@ interface StartedEndpoint {
   readonly websites: string | undefined
   readonly keys: ObtainedKeys
   readonly gateway: GatewayInUse
+  /** Why the gateway cannot be used yet; undefined if it can. Never rejects. */
+  readonly problem: Promise<string | undefined>
   readonly prepare: Prepare
 }
 
@@ -108,7 +110,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   })
   cleanup.defer(() => proxy.close())
   if (gateway.embedded) await proxy.ready()
-  else void warnIfDown(proxy, gateway, log)
+  const problem = gateway.embedded ? Promise.resolve(undefined) : warnIfDown(proxy, gateway, log)
   const { host, port } = config
   const connections = connectionBoundsOf(config)
   const onClosed = (because: ClosedBecause) => log.warn({ because }, CLOSED[because])
@@ -133,6 +135,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     websites: websites?.url,
     keys,
     gateway,
+    problem,
     prepare: (next) =>
       prepareAll([
         async () => ready(useCertificates(tls, next)),
@@ -204,15 +207,18 @@ function stagingOf({ staging }: Pick<Config, 'staging'>): ProxyOptions['staging'
   return staging === 'local' || staging === 'gateway' ? staging : { folder: staging }
 }
 
-/** Warns about an unavailable gateway. It may start later: until then, requests get 503 and `/-/ready` fails. */
-async function warnIfDown(proxy: S3Proxy, gateway: GatewayInUse, log: Logger): Promise<void> {
+/**
+ * Warns about an unavailable gateway, and resolves to the reason. It may start later: until then, requests get 503 and
+ * `/-/ready` fails.
+ */
+async function warnIfDown(proxy: S3Proxy, gateway: GatewayInUse, log: Logger): Promise<string | undefined> {
   try {
     await proxy.ready()
+    return undefined
   } catch (error) {
-    log.warn(
-      { gateway: gateway.url, reason: describeError(error) },
-      'the gateway cannot be used yet; requests are refused until it can',
-    )
+    const reason = describeError(error)
+    log.warn({ gateway: gateway.url, reason }, 'the gateway cannot be used yet; requests are refused until it can')
+    return reason
   }
 }
 

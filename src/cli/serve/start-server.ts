@@ -2,6 +2,7 @@ import type { CleanupStack } from '../../common/cleanup-stack.js'
 import type { Logger } from '../../common/log.js'
 import { Metrics } from '../../common/metrics.js'
 import { render } from '../../common/render-metrics.js'
+import { withinDeadline } from '../../common/time.js'
 import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { LoadingServices } from '../../services/index.js'
 import type { Config } from '../config/config.js'
@@ -12,6 +13,11 @@ import { startEndpoint } from './endpoint.js'
 import { obtainGateway } from './gateway.js'
 import { openMetricsPort } from './observability.js'
 import { prepareAll, Reloader } from './reload.js'
+
+/** Longest wait of a start for the gateway, ms. */
+const PATIENCE_MS = 3000
+
+const SILENT = `It has not answered within ${PATIENCE_MS / 1000} seconds.`
 
 export interface StartOptions {
   /** For the embedded services. */
@@ -56,8 +62,9 @@ export async function startServer(
   cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: gateway.platform?.url, payment }))
   const platform = await shownPlatform(gateway.platform)
   const console = shownConsole(pages.address)
+  const problem = await withinDeadline(started.problem, PATIENCE_MS).catch(() => SILENT)
   return banner(
-    { gateway: url, embedded, platform, payment, endpoint, console, websites, keys, region, metrics: scraped },
+    { gateway: url, embedded, platform, payment, endpoint, console, websites, keys, region, metrics: scraped, problem },
     config,
   )
 }

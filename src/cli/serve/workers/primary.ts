@@ -15,6 +15,7 @@ import { STORE } from '../../../state/signals.js'
 import { lockFolder } from '../../../state/sqlite-lock.js'
 import type { Config } from '../../config/config.js'
 import { obtainKeys } from '../../keys/keys.js'
+import { readinessProblem } from '../../readiness.js'
 import { recordServer } from '../../running.js'
 import { banner, shownPlatform } from '../banner.js'
 import { openConsole, shownConsole } from '../console.js'
@@ -120,7 +121,11 @@ export async function startWorkers(
   cleanup.defer(recordServer(data, { endpoint, region, gateway: url, platform: services.platform, payment }))
   const platform = await shownPlatform(gateway.platform)
   const console = shownConsole(pages.address)
-  return banner({ gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics }, config)
+  const problem = embedded ? undefined : await readinessProblem(endpoint)
+  return banner(
+    { gateway: url, embedded, platform, payment, endpoint, console, keys, region, metrics, problem },
+    config,
+  )
 }
 
 /** The embedded services that each worker starts beside its endpoint, on ports that all workers share. */
