@@ -6,6 +6,7 @@ import { type DealRecord, holds } from './records/deal-records.js'
 /** Columns of inventories about the deals for an object. Deals for a bucket as a whole are not among them. */
 export function dealInventory({ deals, options }: Pick<DealDeps, 'deals' | 'options'>): InventoryFields {
   return {
+    action: 'deal:ListObjectDeals',
     fields: [
       { name: 'x-Cid', type: 'text', summary: 'CID of the content in the newest deal that holds the object.' },
       { name: 'x-PieceCid', type: 'text', summary: 'CID of the piece of that deal.' },

@@ -4,6 +4,7 @@ import type { PayDeps } from './deps.js'
 /** The column of inventories about payments. It asks no service: that would be a call for each object. */
 export function payInventory({ made }: Pick<PayDeps, 'made'>, host: PluginHost): InventoryFields {
   return {
+    action: 'pay:ListObjectUploads',
     fields: [
       {
         name: 'x-PayState',

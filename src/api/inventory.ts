@@ -17,9 +17,13 @@ export type InventoryValues = Readonly<Record<string, string | number | undefine
 export interface InventoryFields {
   readonly fields: readonly InventoryField[]
   /**
+   * The action by which a client reads the same of one object: `deal:ListObjectDeals`. The fields of an object are empty
+   * where policies do not let whose inventory it is use the action on the object. Absent: who lists the bucket sees them.
+   */
+  readonly action?: string
+  /**
    * The values of each object, in their order. Called once for each page of an inventory: at most 1000 objects of one
-   * bucket, also versions that are not current. The server has decided before that who asks for the inventory may have
-   * it. Throws S3Error.
+   * bucket, also versions that are not current. The server decides who sees the values. Throws S3Error.
    */
   read(objects: readonly StoredObject[]): Promise<readonly InventoryValues[]>
 }

@@ -54,6 +54,7 @@ async function containDemand(plugin: Plugin, bucket: string, deadlines: Deadline
 function containInventory(plugin: string, inventory: InventoryFields, deadlines: Deadlines): InventoryFields {
   return {
     fields: inventory.fields,
+    ...(inventory.action !== undefined && { action: inventory.action }),
     async read(objects) {
       try {
         const values: unknown = await withinDeadline(

@@ -40,6 +40,8 @@ export interface Column {
   readonly name: string
   readonly type: ColumnType
   readonly required?: true
+  /** The action on an object that reads the value elsewhere, beside that of a listing. */
+  readonly action?: string
   value(listed: ListedObject): Value | undefined
 }
 
@@ -56,11 +58,17 @@ const OF_VERSIONS: readonly Column[] = [
 
 type OfObject = (object: NonNullable<ListedObject['object']>, listed: ListedObject) => Value | undefined
 
-const ofObject = (name: string, type: ColumnType, value: OfObject): Column => ({
+const ofObject = (name: string, type: ColumnType, value: OfObject, action?: string): Column => ({
   name,
   type,
+  ...(action !== undefined && { action }),
   value: (listed) => listed.object && value(listed.object, listed),
 })
+
+const TAGS = 's3:GetObjectTagging'
+const ACL = 's3:GetObjectAcl'
+const RETENTION = 's3:GetObjectRetention'
+const HOLD = 's3:GetObjectLegalHold'
 
 /** A field of S3 whose feature is not here: its column is empty, as in S3 for objects without it. */
 const empty = (name: string): Column => ({ name, type: 'text', value: () => null })
@@ -74,16 +82,16 @@ const OF_S3: readonly Column[] = [
   ofObject('IsMultipartUploaded', 'boolean', isMultipartUploaded),
   empty('ReplicationStatus'),
   ofObject('EncryptionStatus', 'text', ({ encrypted }) => STATUSES[encrypted?.algorithm ?? 'none']),
-  ofObject('ObjectLockRetainUntilDate', 'time', ({ lock }) => lock?.until),
-  ofObject('ObjectLockMode', 'text', ({ lock }) => modeOf(lock)),
-  ofObject('ObjectLockLegalHoldStatus', 'text', ({ lock }) => (lock ? (lock.hold ? 'On' : 'Off') : null)),
+  ofObject('ObjectLockRetainUntilDate', 'time', ({ lock }) => lock?.until, RETENTION),
+  ofObject('ObjectLockMode', 'text', ({ lock }) => modeOf(lock), RETENTION),
+  ofObject('ObjectLockLegalHoldStatus', 'text', ({ lock }) => (lock ? (lock.hold ? 'On' : 'Off') : null), HOLD),
   empty('IntelligentTieringAccessTier'),
   ofObject('BucketKeyStatus', 'text', ({ encrypted }) => {
     if (encrypted?.algorithm !== 'aws:kms') return null
     return encrypted.bucketKey ? 'ENABLED' : 'DISABLED'
   }),
   ofObject('ChecksumAlgorithm', 'text', ({ checksum }) => checksum?.algorithm),
-  ofObject('ObjectAccessControlList', 'text', (_, { acl, owner }) => aclText(acl ?? privateAcl(owner))),
+  ofObject('ObjectAccessControlList', 'text', (_, { acl, owner }) => aclText(acl ?? privateAcl(owner)), ACL),
   ofObject('ObjectOwner', 'text', (_, { acl, owner }) => acl?.owner ?? owner),
   ofObject('LifecycleExpirationDate', 'time', (_, { expires }) => expires),
 ]
@@ -100,7 +108,7 @@ const OWN: readonly (Column & InventoryField)[] = [
       object && (object.presence.state === 'cold' || object.presence.state === 'restoring' ? 'provider' : 'gateway'),
   },
   {
-    ...{ name: 'x-Tags', type: 'text' },
+    ...{ name: 'x-Tags', type: 'text', action: TAGS },
     summary: 'The tags, as a JSON object.',
     value: ({ object }) =>
       object?.tags?.length
@@ -146,8 +154,12 @@ function aclText({ grants }: Acl): string {
   return Buffer.from(JSON.stringify(list)).toString('base64')
 }
 
-function columnsOf({ fields }: InventoryFields): readonly (Column & InventoryField)[] {
-  return fields.map((field) => ({ ...field, value: ({ values }) => values[field.name] }))
+function columnsOf({ fields, action }: InventoryFields): readonly (Column & InventoryField)[] {
+  return fields.map((field) => ({
+    ...field,
+    ...(action !== undefined && { action }),
+    value: ({ values }) => values[field.name],
+  }))
 }
 
 /** Every column that a configuration can ask for, in their order, with those of plugins at the end. */
@@ -172,6 +184,11 @@ export function columnsFor(
 ): readonly Column[] {
   const optional = optionalColumns(plugins).filter(({ name }) => fields.includes(name))
   return [...ALWAYS, ...(versions === 'All' ? OF_VERSIONS : []), ...optional]
+}
+
+/** The actions that columns need on each object, beside that of a listing. */
+export function actionsOf(columns: readonly Column[]): readonly string[] {
+  return [...new Set(columns.flatMap(({ action }) => action ?? []))]
 }
 
 /** Name of a column in Parquet: `e_tag` for `ETag`, `x_deal_state` for `x-DealState`. */

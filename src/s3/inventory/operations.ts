@@ -7,7 +7,7 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { decodeToken, encodeToken } from '../bucket/list-objects.js'
-import { fieldNames } from './columns.js'
+import { columnsFor, fieldNames } from './columns.js'
 import {
   baseOf,
   configurationElements,
@@ -15,6 +15,7 @@ import {
   readConfiguration,
   requireDestination,
 } from './configuration.js'
+import { requireColumns } from './visible.js'
 
 /** Both are those of S3. */
 const MAX_CONFIGURATIONS = 1000
@@ -44,6 +45,8 @@ const configurations = bucketSetting({
       const asked = await readConfiguration(bytes, query.get('id') ?? '', fieldNames(context.plugins.inventories))
       const configuration = { ...asked, by: lastingKey(context), since: Date.now() }
       await requireDestination(context, asked.destination, baseOf(bucket, asked))
+      const columns = columnsFor(asked, context.plugins.inventories)
+      await requireColumns(context, columns, { bucket, key: asked.filter ?? '' })
       await change(context, bucket, (present) => {
         const others = present.filter(({ id }) => id !== asked.id)
         if (others.length >= MAX_CONFIGURATIONS) throw new S3Error('TooManyConfigurations')

@@ -8,6 +8,7 @@ import { presenceOf } from '../object/storage-class.js'
 import { hasVersions } from '../versions/version.js'
 import { type Column, LABEL_FIELD, type ListedObject, type Row } from './columns.js'
 import type { InventoryConfiguration } from './configuration.js'
+import { visibleRows } from './visible.js'
 
 /** Where a listing goes on. Plain JSON. */
 export interface Marker {
@@ -59,7 +60,7 @@ export async function openRows(
   return async (marker) => {
     const { entries: found, next } = await page(marker)
     const entries = looked ? await withLabels(context, bucket, found) : found
-    const rows = (await listed(entries)).map((one) => columns.map((column) => column.value(one) ?? null))
+    const rows = await visibleRows(context, columns, await listed(entries), { ofVersions: all })
     return { rows, ...(next && { next }) }
   }
 }

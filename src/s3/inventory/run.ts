@@ -14,6 +14,7 @@ import { FORMATS, SpooledFile } from './files.js'
 import { announcements, fileKey, type ManifestFile, manifestKey, runName } from './manifest.js'
 import { type InventoryRecords, nameOf, type Progress, type RunInput } from './records.js'
 import { FIRST, type Marker, openRows, type ReadRows } from './rows.js'
+import { requireColumns } from './visible.js'
 
 export const CREATE_INVENTORY = 'inventory:CreateBucketInventory'
 
@@ -63,7 +64,9 @@ export function inventoryRuns(deps: () => RunDeps): JobKind<RunInput, RunResult>
     async admitAgain({ input: { bucket, configuration } }, _request, context) {
       // What is granted for this decision is for nothing else in the request.
       const own = context.as(context.caller)
-      await openRows(own, bucket, configuration, columnsFor(configuration, context.plugins.inventories))
+      const columns = columnsFor(configuration, context.plugins.inventories)
+      await openRows(own, bucket, configuration, columns)
+      await requireColumns(own, columns, { bucket, key: configuration.filter ?? '' })
       await requireDestination(own, configuration.destination, baseOf(bucket, configuration))
     },
     async run(job) {
