@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import type { Jobs } from '../../api/context.js'
 import type { Identity } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../auth/identity-schema.js'
@@ -7,6 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { hasLoneSurrogate, repeatedName } from '../../common/json.js'
 import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
+import { hasEnded } from '../../plugins/jobs/record.js'
 import { isNameOfSession } from '../../s3/sts/sessions.js'
 import { type AdmitOperator, requireOwnAccount } from './operators.js'
 
@@ -173,17 +175,60 @@ function rotateKey({ keys, admit }: KeyCallsDeps) {
     summary: 'Gives a key pair another secret, and returns it this once. The former one is refused at once.',
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/rotate' },
-    result: z.object({ AccessKeyId: z.string(), SecretAccessKey: secret }),
-    async answer({ request }, { caller }) {
+    body: z.strictObject({
+      EndJobs: z
+        .boolean()
+        .optional()
+        .describe(
+          'Cancels the jobs of the key pair. Default: they go on, because they act by its name, not its secret.',
+        ),
+    }),
+    result: z.object({
+      AccessKeyId: z.string(),
+      SecretAccessKey: secret,
+      JobsGoingOn: jobIds.describe('Jobs of the key pair that go on; the first thousand.'),
+      JobsEnded: jobIds.describe('Jobs that were cancelled.'),
+    }),
+    async answer({ request, body }, { caller, jobs }) {
       await admit(caller)
       const { accessKeyId, secretAccessKey } = await changeOne(
         known(keys),
         request.params.AccessKeyId ?? '',
         (identity) => ({ ...identity, secretAccessKey: newSecret() }),
       )
-      return { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey }
+      const open = await openJobsOf(jobs, accessKeyId)
+      const ended = body.EndJobs ? await endJobs(jobs, open) : []
+      return {
+        ...{ AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey },
+        ...{ JobsGoingOn: open.filter((id) => !ended.includes(id)), JobsEnded: ended },
+      }
     },
   })
+}
+
+/** Most jobs that an answer names. */
+const MAX_JOBS = 1000
+
+const jobIds = z.array(z.string()).meta({ element: 'JobId' })
+
+/** Jobs that have not ended, the newest first. */
+async function openJobsOf(jobs: Jobs, accessKeyId: string): Promise<string[]> {
+  const open = await jobs.list({ accessKeyId, limit: MAX_JOBS, matches: ({ status }) => !hasEnded(status) })
+  return open.map(({ id }) => id)
+}
+
+/** Resolves to the ids of those that were cancelled: one that has sent something irrevocable goes on. */
+async function endJobs(jobs: Jobs, ids: readonly string[]): Promise<string[]> {
+  const ended: string[] = []
+  for (const id of ids) {
+    try {
+      await jobs.cancel(id)
+      ended.push(id)
+    } catch (error) {
+      if (!(error instanceof S3Error) || (error.code !== 'InvalidRequest' && error.code !== 'NoSuchJob')) throw error
+    }
+  }
+  return ended
 }
 
 function removeKey({ keys, admit }: KeyCallsDeps) {

@@ -6,6 +6,7 @@ import { sha256 } from '../../support/content/content.js'
 import { runCli } from '../../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { answerTo, open, presigned, type Sending, send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
+import { until } from '../../support/waiting.js'
 
 interface Pair {
   readonly accessKey: string
@@ -262,4 +263,21 @@ t.test('accounts, and who changed what', async (t) => {
   t.match(await changes('', await add('reader', { Rights: [{ Bucket: '*', Access: 'read' }] })), { status: 403 })
   await runCli(['keys', 'remove', 'reader', '--data', server.data])
   t.match(await call('GET', '/-/keys/v1'), { Keys: [{ AccessKeyId: 'tenant-key' }] })
+})
+
+t.test('a rotation names the jobs of the key pair, and ends them where that is asked for', async (t) => {
+  const server = await startDealgate(t)
+  const { owner, request, call, add } = callsOf(server)
+  await request(owner, { method: 'PUT', target: '/photos' })
+  const worker = await add('worker')
+  const order = { Operation: 'Delete', ConfirmationRequired: true, Filter: { Bucket: 'photos' } }
+  const { JobId } = await call('POST', '/-/batch/v1?format=json', order, worker)
+  const rotate = (json: object) => call('POST', '/-/keys/v1/worker/rotate', json)
+  t.match(await rotate({}), { status: 200, JobsGoingOn: [JobId], JobsEnded: { length: 0 } })
+  t.match(await rotate({ EndJobs: true }), { status: 200, JobsGoingOn: { length: 0 }, JobsEnded: [JobId] })
+  await until(
+    'the job is cancelled',
+    async () => (await call('GET', `/-/jobs/v1/${JobId}?format=json`)).Status === 'Cancelled',
+  )
+  t.match(await rotate({ EndJobs: true }), { JobsGoingOn: { length: 0 }, JobsEnded: { length: 0 } })
 })
