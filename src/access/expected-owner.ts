@@ -39,10 +39,10 @@ interface ExpectedOwner {
 }
 
 /**
- * Throws AccessDenied unless the bucket has the owner that a request or a document expects. The caller is no measure: the
- * bucket may be of another account that lets the caller in. The owner is the account that a document of the bucket has on
- * record, or else the account of the caller or of the server, if its own list of buckets names the bucket. Of another
- * bucket no owner is known, so that no guard holds. A bucket that does not exist is for its creator.
+ * Throws AccessDenied unless the bucket has the owner that a request or a document expects. The caller is no measure:
+ * the bucket may be of another account that lets the caller in. The owner is the account that a document of the bucket
+ * has on record, or else the account of the caller or of the server, if its own list of buckets names the bucket. Of
+ * another bucket no owner is known, so that no guard holds. A bucket that does not exist is for its creator.
  */
 export async function requireBucketOwner(
   { bucket, expected, name }: ExpectedOwner,

@@ -116,8 +116,8 @@ export interface JobKind<Input = unknown, Result = unknown> {
    */
   held?(job: RunningJob<Input>): Promise<'release' | 'drop'>
   /**
-   * Throws AccessDenied unless the caller of a request holds every right that the job will use, for a request that has it
-   * run again, or go on. The policy of a session limits the job from then on in any case. The caller has the action
+   * Throws AccessDenied unless the caller of a request holds every right that the job will use, for a request that has
+   * it run again, or go on. The policy of a session limits the job from then on in any case. The caller has the action
    * `name` on the resource of the job already. Absent: the right to read the resource suffices besides.
    */
   admitAgain?(job: Job<Input>, request: S3Request, context: Context): Promise<void>
@@ -218,8 +218,8 @@ export interface Jobs {
   retry(id: string, signature?: string, by?: Session): Promise<Job>
   /**
    * Throws AccessDenied unless the caller of the request may have the job run again, or go on: it must hold every right
-   * that the job will use, as far as they are known now. The kind of the job decides (`JobKind.admitAgain`), after it is
-   * certain that the job acts as the account of the caller.
+   * that the job will use, as far as they are known now. The kind of the job decides (`JobKind.admitAgain`), after it
+   * is certain that the job acts as the account of the caller.
    */
   admitAgain(job: Job, request: S3Request, context: Context): Promise<void>
   /** Throws AccessDenied unless the job acts as the account of the caller. */

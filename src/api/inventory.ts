@@ -17,8 +17,9 @@ export type InventoryValues = Readonly<Record<string, string | number | undefine
 export interface InventoryFields {
   readonly fields: readonly InventoryField[]
   /**
-   * The action by which a client reads the same of one object: `deal:ListObjectDeals`. The fields of an object are empty
-   * where policies do not let whose inventory it is use the action on the object. Absent: who lists the bucket sees them.
+   * The action by which a client reads the same of one object: `deal:ListObjectDeals`. The fields of an object are
+   * empty where policies do not let whose inventory it is use the action on the object. Absent: who lists the bucket
+   * sees them.
    */
   readonly action?: string
   /**

@@ -24,10 +24,10 @@ export function clientOf({ remoteAddress, secure, host }: S3Request): RequestOwn
 }
 
 /**
- * Throws AccessDenied unless the caller may itself send the requests that the job has still to send: those that read its
- * manifest or list its bucket, those of its tasks, and those that write its report. Of the tasks, the first hundred that
- * are on record are decided on here, or the prefixes of a filter before its objects are known. Each further task is
- * decided on when it is sent, also for the session and from the address of this caller.
+ * Throws AccessDenied unless the caller may itself send the requests that the job has still to send: those that read
+ * its manifest or list its bucket, those of its tasks, and those that write its report. Of the tasks, the first hundred
+ * that are on record are decided on here, or the prefixes of a filter before its objects are known. Each further task
+ * is decided on when it is sent, also for the session and from the address of this caller.
  */
 export async function requireHeld(
   { records, decide }: AdmitDeps,
@@ -87,7 +87,9 @@ async function rowsOnRecord(
   return records.rows(id, done)
 }
 
-/** In place of objects that are not known yet: what is allowed for all keys that begin with a text is so for the text. */
+/**
+ * In place of objects that are not known yet: what is allowed for all keys that begin with a text is so for the text.
+ */
 function placesOf({ filter }: BatchOrder): readonly Row[] {
   return filter ? prefixesOf(filter).map((prefix): Row => [filter.bucket, prefix]) : []
 }

@@ -160,7 +160,9 @@ export class BatchJobs {
     await this.update(batch, (record) => ({ ...record, priority }))
   }
 
-  /** Admits a caller that has a job run again, and limits the job to what it may do. Throws AccessDenied as `confirm`. */
+  /**
+   * Admits a caller that has a job run again, and limits the job to what it may do. Throws AccessDenied as `confirm`.
+   */
   async admitAgain(job: Job<BatchOrder>, request: S3Request, context: Context): Promise<void> {
     await requireHeld({ records: this.records, decide: this.#decide }, job, request, context)
     // One that has not ended is not run again, and stays as it is.

@@ -31,8 +31,8 @@ export interface BatchRecord {
   readonly tags?: readonly TagPair[]
   readonly confirmed: boolean
   /**
-   * Who has confirmed the job, resumed it or had it run again since it was created: the policies of their sessions limit
-   * it, too, and conditions see the address of the last one.
+   * Who has confirmed the job, resumed it or had it run again since it was created: the policies of their sessions
+   * limit it, too, and conditions see the address of the last one.
    */
   readonly wokenBy?: Pick<RequestOwner, 'session' | 'client'>
   /** What a client has asked for. */

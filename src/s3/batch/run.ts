@@ -193,7 +193,7 @@ class Batch {
     return this.#end(await this.#report('Completing'))
   }
 
-  /** A job that has failed may be run again if it has tried no task: it reads its manifest anew, which must be the same. */
+  /** A job that has failed may be run again if it has tried no task: it reads its manifest anew, the same one. */
   async #ready(record: BatchRecord): Promise<BatchRecord> {
     if (!record.cleared) return record
     if (!record.prepared)

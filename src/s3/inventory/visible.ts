@@ -32,8 +32,8 @@ export async function visibleRows(
 }
 
 /**
- * Throws AccessDenied for a column that the caller may not read at this place, which stands for all objects below it: the
- * others would be empty.
+ * Throws AccessDenied for a column that the caller may not read at this place, which stands for all objects below it:
+ * the others would be empty.
  */
 export async function requireColumns(
   context: Context,
