@@ -10,6 +10,7 @@ import type { Restoring } from './contents/restoring.js'
 import type { Retention } from './contents/retention.js'
 import type { CarFolder } from './dealing/car-folder.js'
 import type { EmbeddedPayments, Payments } from './embedded-payments.js'
+import type { BlockRate } from './ipfs/block-rate.js'
 import type { Denylist } from './ipfs/denylist.js'
 import type { PaymentLimits } from './limits.js'
 import type { UploadScheduler } from './scheduler.js'
@@ -48,6 +49,8 @@ export interface PaymentContext {
   readonly slots: Slots
   /** For CARs that are sent. */
   readonly carSlots: Slots
+  /** For all contents that are sent. */
+  readonly blockRate: BlockRate
   readonly payments: Payments
   /** The embedded ledger; undefined when payments are made on a chain. */
   readonly ledger: EmbeddedPayments | undefined

@@ -37,6 +37,8 @@ export const paymentLimits = {
   uploadPace: { graceMs: MINUTE_MS, bytesPerSecond: 16 * 1024 } satisfies Pace,
   /** Most CARs that are sent to one other machine at the same time: each block of them is hashed. */
   carsPerAddress: 16,
+  /** Blocks of contents that are read for anyone: some 50 µs of CPU time each. */
+  blockRates: { perClient: { burst: 20_000, perSecond: 4_000 }, total: { burst: 50_000, perSecond: 8_000 } },
   /** Sign-ins from other machines, by address. */
   signIns: { burst: 60, perSecond: 1, concurrency: { total: 64, perClient: 16 } } satisfies ClientRateBounds,
   /** Most wallets that sign in for the first time within a day. */

@@ -21,6 +21,7 @@ import { Dealing } from './dealing/dealing.js'
 import { PlatformDealer } from './dealing/platform-dealer.js'
 import { EmbeddedPayments } from './embedded-payments.js'
 import { PaymentError } from './errors.js'
+import { BlockRate } from './ipfs/block-rate.js'
 import { Denylist } from './ipfs/denylist.js'
 import { type PaymentLimits, paymentLimits } from './limits.js'
 import { TOKEN_NAME } from './prices.js'
@@ -168,6 +169,7 @@ async function assemble(
     shares: new Shares(db.read.uploads, limits),
     slots: new Slots('uploads arrive', limits.concurrentUploads, limits.uploadsPerWallet, limits.uploadsPerAddress),
     carSlots: new Slots('CARs are read', limits.maxConnections, limits.maxConnections, limits.carsPerAddress),
+    blockRate: new BlockRate(limits.blockRates),
     payments,
     ...place,
     words: options.words,

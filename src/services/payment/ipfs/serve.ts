@@ -121,7 +121,8 @@ async function send(exchange: PaymentExchange, body: Body, common: HeaderList, d
     response.end()
     return
   }
-  await stream(body.bytes(span), response, context.limits.bodyIdleMs)
+  const blocks = context.blockRate.paced(clientOf(request).network, body.bytes(span))
+  await stream(blocks, response, context.limits.bodyIdleMs)
 }
 
 /** The first range stands for several: gateways need not send all of them. */
