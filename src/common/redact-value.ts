@@ -7,8 +7,8 @@ const SECRET = new RegExp(`((?:^|[?&"'\\s])[\\w.-]*${NAMES}[\\w.-]*"?\\s*[=:]\\s
 const SECRET_PARAMETER = new RegExp(`([?&][^=&\\s"']*${NAMES}[^=&\\s"']*=)[^\\s&"']+`, 'gi')
 
 /**
- * Removes the secrets of a text that a message quotes whole, such as the value of an option: what stands before the last
- * `@` of an address, however malformed it is, and secret parameters. It removes too much rather than too little.
+ * Removes the secrets of a text that a message quotes whole, such as the value of an option: what stands before the
+ * last `@` of an address, however malformed it is, and secret parameters. It removes too much rather than too little.
  */
 export function redactValue(text: string): string {
   const safe = redact(text).replace(SECRET, '$1REDACTED')

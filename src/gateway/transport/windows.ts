@@ -10,8 +10,8 @@ const MAX_GRANTED_BYTES = 32 * 1024 * 1024
 const QUICK_MS = 250
 
 /**
- * Bounds the bytes of all answers that are under way between the gateway of this process and the clients: those who read
- * slowly cost their first window each, and share the rest with those who read fast.
+ * Bounds the bytes of all answers that are under way between the gateway of this process and the clients: those who
+ * read slowly cost their first window each, and share the rest with those who read fast.
  */
 export class Windows {
   #granted = 0

@@ -7,8 +7,8 @@ const LOOKED_AT = 64
 const ALL = ''
 
 /**
- * Bounds the blocks that are read for anyone: each is looked up and hashed, whatever its size, so a content of many small
- * ones costs seconds of CPU time. Blocks of common sizes stay below the rate.
+ * Bounds the blocks that are read for anyone: each is looked up and hashed, whatever its size, so a content of many
+ * small ones costs seconds of CPU time. Blocks of common sizes stay below the rate.
  */
 export class BlockRate {
   readonly #clients: TokenBuckets
