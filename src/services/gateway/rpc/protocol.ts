@@ -46,7 +46,9 @@ export function parseBody(body: Buffer): unknown {
     throw new RpcProtocolError(PARSE_ERROR, 'The body is not JSON in UTF-8.')
   }
   if (hasLoneSurrogate(text)) {
-    throw new RpcProtocolError(PARSE_ERROR, 'The body has an escape that is no Unicode character.')
+    throw new RpcProtocolError(INVALID_REQUEST, 'The body has an escape that is no Unicode character.', {
+      idUnknown: true,
+    })
   }
   if (isDeeper(message, MAX_DEPTH)) {
     throw new RpcProtocolError(PARSE_ERROR, `The body is nested more than ${MAX_DEPTH} levels deep.`)
