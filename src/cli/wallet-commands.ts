@@ -82,6 +82,8 @@ export async function payUpload(config: Config, upload: string, own: WalletFlags
   if (!/^[1-9]\d{0,14}$/.test(upload)) throw new ConfigError(['the upload is named by its number, such as 1'])
   const given = own.amount === undefined ? undefined : readAmount(own.amount)
   const most = own.maxAmount === undefined ? undefined : readAmount(own.maxAmount)
+  // Without a wallet, how much it may pay does not matter.
+  await readKeystore(fileOf(config, own))
   const silent = given !== undefined || most !== undefined || own.yes === true
   if (!silent && !process.stdin.isTTY) throw new ConfigError([UNASKED])
   const wallet = await openKeystore(fileOf(config, own), await readPassword(own))

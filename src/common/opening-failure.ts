@@ -31,7 +31,9 @@ const READ_ONLY = 'the file system is read-only. Mount it for writing'
 const FULL = 'the disk is full. Free space on the disk that holds it'
 const IN_THE_WAY = 'something else has this name. Move it away'
 const LOOP = 'it is a link that leads to itself. Replace it'
-const NO_FILES = 'its file system holds no files of programs'
+const NO_FILES = 'it is on a file system such as /proc, which stores no files. Name a folder on a disk'
+const MANY_FILES =
+  'the process, or the machine, has as many open files as it may. Raise the limit (ulimit -n, LimitNOFILE= of systemd)'
 const DANGLING = 'it is a link that leads nowhere. Make what it leads to'
 const DAMAGED = 'it is not a database or is damaged. Restore it from a backup'
 
@@ -44,7 +46,23 @@ export function openingFailure(path: string, error: unknown): string | undefined
   if (!(error instanceof Error)) return undefined
   const named = 'path' in error && typeof error.path === 'string' ? error.path : path
   const reason = reasonFor(named, error)
-  return reason && `${named} cannot be used: ${reason}, or choose another data folder.`
+  if (reason === undefined) return undefined
+  // In another folder, these would fail as well, or they propose one already.
+  const other = reason === NO_FILES || reason === MANY_FILES ? '' : ', or choose another data folder'
+  return `${named} cannot be used: ${reason}${reason === ACCESS ? ownerOf(named) : ''}${other}.`
+}
+
+/** Whose it is, and who asks; empty where users have no numbers, or it cannot be found out. */
+function ownerOf(path: string): string {
+  try {
+    const at = existsSync(path) ? path : existingFolder(path)
+    const { uid } = statSync(at)
+    return process.getuid === undefined
+      ? ''
+      : ` (${at} belongs to the user ${uid}, this is the user ${process.getuid()})`
+  } catch {
+    return ''
+  }
 }
 
 function reasonFor(path: string, error: Error): string | undefined {
@@ -58,6 +76,9 @@ function reasonFor(path: string, error: Error): string | undefined {
       return ACCESS
     case 'EROFS':
       return READ_ONLY
+    case 'EMFILE':
+    case 'ENFILE':
+      return MANY_FILES
     case 'ENOTDIR':
     case 'EEXIST':
     case 'EISDIR':

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
 import { type Cidr, readCidr } from '../common/cidr.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { type ForwardedClient, forwardedClient, isProxy } from './forwarded-client.js'
@@ -44,7 +45,12 @@ export function addressing(options: AddressingOptions): Addressing {
   const { domains = [], trustForwardedHost = false, trustedProxies = [], signedBasePaths = [] } = options
   const names = domains.map((domain) => domain.replace(/\.$/, '').toLowerCase())
   const wrong = names.find((name) => !DOMAIN.test(name))
-  if (wrong !== undefined) throw new TypeError(`${wrong} is not a host name without port, or is an IP address`)
+  if (wrong !== undefined)
+    throw new TypeError(
+      isIP(wrong.replace(/^\[|\](?::\d+)?$|(?<=^[\d.]+):\d+$/g, '')) === 0
+        ? `${wrong} must be a host name alone, without a port, such as s3.example.com`
+        : `${wrong} is an IP address, below which no bucket can be a host: name a host such as s3.example.com`,
+    )
   // The longest comes first: a host below several domains belongs to the innermost.
   return {
     domains: names.sort((a, b) => b.length - a.length),

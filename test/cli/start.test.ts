@@ -38,7 +38,13 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
     ['it is a link that leads nowhere', ['--data', dangling, ...free], /dangling cannot be used: it is a link/],
     // Node's own recursive mkdir does not return from this one.
     ...(existsSync('/proc/self')
-      ? [['it cannot be made', ['--data', '/proc/none/data', ...free], /holds no files/] as const]
+      ? [
+          [
+            'it cannot be made',
+            ['--data', '/proc/none/data', ...free],
+            /it is on a file system such as \/proc, which stores no files\. Name a folder on a disk\.\n$/,
+          ] as const,
+        ]
       : []),
   ] as const) {
     const { code, stdout, stderr } = await runCli(['serve', '--log-level', 'error', ...args])

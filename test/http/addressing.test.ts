@@ -76,3 +76,13 @@ t.test('what no bucket can be called is refused before anybody is asked about it
     code: 'InvalidBucketName',
   })
 })
+
+t.test('what is wrong with a domain', async (t) => {
+  for (const [domain, message] of [
+    ['s3.example.com:9000', /^s3\.example\.com:9000 must be a host name alone, without a port/],
+    ['127.0.0.1', /^127\.0\.0\.1 is an IP address, below which no bucket can be a host/],
+    ['127.0.0.1:9000', /is an IP address/],
+    ['[::1]:9000', /is an IP address/],
+  ] as const)
+    t.throws(() => addressing({ domains: [domain] }), { message }, domain)
+})
