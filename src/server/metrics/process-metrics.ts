@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { constants, monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
+import { version } from '../../common/files/package-folder.js'
 import type { Metrics } from '../../common/metrics.js'
 
 /** Resolution of the measured delay of the event loop, ms. */
@@ -20,6 +21,12 @@ export function processMetrics(metrics: Metrics): () => void {
 }
 
 function usage(metrics: Metrics): void {
+  metrics.gauge({
+    name: 'dealgate_build_info',
+    help: 'Always 1; the labels have the versions of dealgate and of Node.',
+    aggregator: 'max',
+    read: () => [{ labels: { version: version(), node: process.versions.node }, value: 1 }],
+  })
   metrics.gauge({
     name: 'process_cpu_seconds_total',
     help: 'CPU time of the process in user and system mode.',

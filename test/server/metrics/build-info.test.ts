@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { Metrics } from '../../../src/common/metrics.js'
+import { render } from '../../../src/common/render-metrics.js'
+import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
+
+t.test('the metrics have the versions that run', async (t) => {
+  const metrics = new Metrics()
+  t.teardown(processMetrics(metrics))
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const line = `dealgate_build_info{version="${version}",node="${process.versions.node}"} 1\n`
+  t.ok(String((await render(await metrics.snapshot(), undefined)).body).includes(line))
+})
