@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { isDiskFull } from '../../src/common/disk-reserve.js'
 import { systemError, systemFailure } from '../../src/common/errors/system-errors.js'
+import { makeFoldersSoon } from '../../src/common/files/private-file.js'
 import { toS3Error } from '../../src/http/error-reply.js'
 import { recordsFailed, stagingFailed } from '../../src/state/errors.js'
 import { bytes } from '../support/content/content.js'
@@ -51,6 +52,16 @@ t.test('the table', async (t) => {
   for (const other of [new Error('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 'ENOSPC', undefined])
     t.equal(systemError(other), undefined)
   t.match(toS3Error(new Error('x')), { code: 'InternalError', status: 500 })
+})
+
+t.test('folders that several make at a time', async (t) => {
+  const folder = temporaryFolder(t)
+  const paths = ['', 'c', 'c/d', 'e', 'e/f/g'].map((name) => join(folder, 'a/b', name))
+  for (let round = 0; round < 20; round++)
+    await Promise.all([...paths, ...paths].map((path) => makeFoldersSoon(path.replace('/a/', `/a${round}/`))))
+  writeFileSync(join(folder, 'file'), '')
+  await t.rejects(makeFoldersSoon(join(folder, 'file')), { code: 'EEXIST' })
+  await t.rejects(makeFoldersSoon(join(folder, 'file', 'below')), { code: 'ENOTDIR' })
 })
 
 const LARGE = bytes('large', 300_000)

@@ -41,17 +41,26 @@ export function makeFolders(folder: string): string | undefined {
   }
 }
 
-/** As `makeFolders`, without blocking the process. */
+/** As `makeFolders`, without blocking the process: others may make the same folders meanwhile. */
 export async function makeFoldersSoon(folder: string): Promise<void> {
+  const failure = await makeOne(folder)
+  if (failure === undefined) return
+  if (failure.code !== 'ENOENT') throw failure
+  await makeFoldersSoon(dirname(folder))
+  // A file system may refuse the name itself with ENOENT.
+  const again = await makeOne(folder)
+  if (again !== undefined) throw again
+}
+
+/** Resolves to the reason if there is no such folder then. */
+async function makeOne(folder: string): Promise<NodeJS.ErrnoException | undefined> {
   try {
     await mkdir(folder, { mode: FOLDER_MODE })
+    return undefined
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const isFolder = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() === true
-    if (code === 'EEXIST' && (await isFolder(folder))) return
-    if (code !== 'ENOENT' || (await isFolder(dirname(folder)))) throw error
-    await makeFoldersSoon(dirname(folder))
-    await makeFoldersSoon(folder)
+    const failure = error as NodeJS.ErrnoException
+    if (failure.code !== 'EEXIST') return failure
+    return (await stat(folder).catch(() => undefined))?.isDirectory() ? undefined : failure
   }
 }
 
