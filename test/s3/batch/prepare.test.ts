@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { OwnRequest } from '../../../src/api/child-request.js'
@@ -66,9 +67,10 @@ t.test('a job has a bound of rows, and a manifest one of decompressed bytes', as
   await t.rejects(prepared(1), { code: 'InvalidRequest' })
   await t.resolves(prepared(2))
 
-  const files = Array.from({ length: 3 }, () => ({ key: 'f.csv.gz' }))
-  const inventory = { fileFormat: 'CSV', fileSchema: 'Bucket, Key', destinationBucket: 'b', files }
   const file = gzipSync('\n'.repeat(100_000))
+  const MD5checksum = createHash('md5').update(file).digest('hex')
+  const files: object[] = Array.from({ length: 3 }, () => ({ key: 'f.csv.gz', MD5checksum }))
+  const inventory = { fileFormat: 'CSV', fileSchema: 'Bucket, Key', destinationBucket: 'b', files }
   const ask = async ({ key }: OwnRequest) => ({
     ...{ status: 200, headers: {} },
     body: key === 'f.csv.gz' ? file : JSON.stringify(inventory),
@@ -79,4 +81,6 @@ t.test('a job has a bound of rows, and a manifest one of decompressed bytes', as
   }
   await t.resolves(rows(300_000))
   await t.rejects(rows(299_999), { code: 'InvalidManifest', message: /299999 bytes, decompressed/ })
+  files.push({ key: 'f.csv.gz' })
+  await t.rejects(rows(400_000), { code: 'InvalidManifest', message: /lacks the MD5checksum/ })
 })
