@@ -2,6 +2,7 @@ import type { Context } from '../api/context.js'
 import type { S3Request } from '../api/request.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { copySourcePath } from '../http/addressing.js'
 
 type OwnerContext = Pick<Context, 'caller' | 'authorizer' | 'checks' | 'own'>
 
@@ -27,7 +28,8 @@ export async function requireExpectedOwner(
 
 /** The bucket of x-amz-copy-source; undefined if there is none. The operation checks the header itself. */
 function copySourceBucket(headers: S3Request['headers']): string | undefined {
-  return /^\/?([a-z0-9.-]+)\//.exec(String(headers['x-amz-copy-source'] ?? ''))?.[1]
+  const [bucket] = copySourcePath(String(headers['x-amz-copy-source'] ?? ''))?.path.split('/') ?? []
+  return bucket || undefined
 }
 
 interface ExpectedOwner {
