@@ -32,7 +32,7 @@ const made = '.bundled'
 /** The program, and what it looks at before the bundle is loaded: copied as they are, for any Node.js reads them. */
 const COPIED = { 'cli.js': 'scripts/cli.mjs', 'needed-node.mjs': 'scripts/needed-node.mjs' }
 const SOURCES = [
-  ...['src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'],
+  ...['common', 'src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'],
   ...Object.values(COPIED),
   'scripts/man.mjs',
 ]

@@ -1,4 +1,4 @@
-// Writes src/common/s3-members.ts: the elements that the documents of S3 may hold, from the public model of the API that
+// Writes common/s3-members.ts: the elements that the documents of S3 may hold, from the public model of the API that
 // botocore ships. With them, an element that S3 has and this server has not is NotImplemented, and not MalformedXML:
 //
 //   node scripts/s3-members.mjs .ci/clients/lib/python3.11/site-packages/botocore/data
@@ -44,7 +44,7 @@ const rows = (map) =>
   [...map]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([path, names]) => `  ${JSON.stringify(path)}: ${JSON.stringify([...names].sort().join(' '))},`)
-const file = fileURLToPath(new URL('../src/common/s3-members.ts', import.meta.url))
+const file = fileURLToPath(new URL('../common/s3-members.ts', import.meta.url))
 writeFileSync(
   file,
   `// Written by scripts/s3-members.mjs from the public model of S3.

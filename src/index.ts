@@ -2,6 +2,17 @@ import type { Services, ServicesOptions } from './services/index.js'
 
 /** For schemas of options and documents, so that plugins need no dependency on zod. */
 export { z } from 'zod'
+export { networkOf } from '../common/cidr.js'
+export { codes, type S3Code } from '../common/errors/codes.js'
+export {
+  type ErrorCode,
+  OutcomeUnknown,
+  type OwnErrorOptions,
+  S3Error,
+  type S3ErrorOptions,
+} from '../common/errors/s3-error.js'
+export { createLogger, type Logger, redact } from '../common/log.js'
+export { documents, taskFields } from '../common/service-documents.js'
 export { openCredentialsFile } from './access/documents.js'
 export type {
   AdmittedWrite,
@@ -28,17 +39,6 @@ export type * from './api/settings.js'
 export type { Archive, Records } from './api/state.js'
 export type { Store, StoredObject, StoreEntry } from './api/store.js'
 export type { CredentialsFile, CredentialsFileOptions } from './auth/credentials-file.js'
-export { networkOf } from './common/cidr.js'
-export { codes, type S3Code } from './common/errors/codes.js'
-export {
-  type ErrorCode,
-  OutcomeUnknown,
-  type OwnErrorOptions,
-  S3Error,
-  type S3ErrorOptions,
-} from './common/errors/s3-error.js'
-export { createLogger, type Logger, redact } from './common/log.js'
-export { documents, taskFields } from './common/service-documents.js'
 export type { AccountKeys } from './gateway/account/log-in.js'
 export { type FileForm, isForm, openForm } from './http/form/read-form.js'
 export { empty, noContent, xml } from './http/reply.js'
@@ -135,4 +135,4 @@ export {
   ServiceClient,
   type ServiceClientOptions,
   unrepeatable,
-} from './common/service-client.js'
+} from '../common/service-client.js'

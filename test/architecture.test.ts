@@ -20,7 +20,7 @@ interface Rule {
 
 /** The rooms from the bottom up: a room imports from those before it alone, types included; see the rules, too. */
 const ROOMS = [
-  'src/common',
+  'common',
   'src/api',
   'src/http',
   'src/auth',
@@ -41,7 +41,7 @@ const rules: readonly Rule[] = [
   {
     rule: 'the services know the proxy only over HTTP',
     from: /^src\/services\//,
-    never: /^(src\/(?!services\/|common\/)|plugins\/)/,
+    never: /^(src\/(?!services\/)|plugins\/)/,
     typesToo: true,
   },
   {
@@ -52,8 +52,8 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'undici is used by the client of services, the webhook client and the Kubo client',
-    from: /^(?!src\/common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
-    never: /^(npm:undici|src\/common\/lazy-dispatcher\.ts)$/,
+    from: /^(?!common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
+    never: /^(npm:undici|common\/lazy-dispatcher\.ts)$/,
   },
   {
     rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
@@ -62,7 +62,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'SQLite is used by the services’ database, backups, the SQLite backend of the state, and the locks of folders',
-    from: /^(?!src\/services\/(database|backup|store\/sqlite)\.ts|src\/state\/sqlite-rows\.ts|src\/common\/files\/lock-file\.ts)/,
+    from: /^(?!src\/services\/(database|backup|store\/sqlite)\.ts|src\/state\/sqlite-rows\.ts|common\/files\/lock-file\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   {
@@ -81,18 +81,18 @@ const rules: readonly Rule[] = [
 /** Packages that one place of the product imports, types apart, by that place: a file, or a folder. */
 const HOMES: Readonly<Record<string, string>> = {
   '@node-rs/argon2': 'src/services/platform/password.ts',
-  busboy: 'src/common/multipart.ts',
+  busboy: 'common/multipart.ts',
   commander: 'src/cli',
   express: 'src/server/serve.ts',
   'http-proxy-middleware': 'src/server/passthrough-forward.ts',
-  'ipaddr.js': 'src/common/cidr.ts',
+  'ipaddr.js': 'common/cidr.ts',
   keyv: 'src/state/',
   '@keyv/': 'src/state/',
-  pino: 'src/common/log.ts',
-  'prom-client': 'src/common/render-metrics.ts',
+  pino: 'common/log.ts',
+  'prom-client': 'common/render-metrics.ts',
   // It may be absent.
   viem: 'src/services/payment/chain/node.ts',
-  xml2js: 'src/common/xml.ts',
+  xml2js: 'common/xml.ts',
 }
 
 /** Commands, which make one request each: the only users of global fetch. */
@@ -108,7 +108,8 @@ const MAX_LINES = 400
 const MAX_COLUMNS = 120
 /** Most entries in `src/`. */
 const MAX_ENTRIES = 15
-const files = sources('src', 'plugins', 'test/suites')
+const PRODUCT = ['common', 'services', 'src', 'plugins', 'cli']
+const files = sources(...PRODUCT, 'test/suites')
 const product = [...files.keys()].filter((file) => !file.startsWith('test/'))
 const examples = sources('examples')
 
@@ -188,7 +189,7 @@ t.same(
 )
 
 t.same(
-  [...sources('src', 'plugins', 'test', 'bench'), ...examples].flatMap(([file, text]) =>
+  [...sources(...PRODUCT, 'test', 'bench'), ...examples].flatMap(([file, text]) =>
     text
       .split('\n')
       .flatMap((line, n) =>
@@ -242,9 +243,7 @@ t.test('layers', async (t) => {
     [],
     'a room imports from the rooms below it alone, and the command line alone from plugins',
   )
-  t.same(upwards('src/common/a.ts', ['src/server/b.ts', 'src/common/c.ts']), [
-    'src/common/a.ts imports src/server/b.ts',
-  ])
+  t.same(upwards('common/a.ts', ['src/server/b.ts', 'common/c.ts']), ['common/a.ts imports src/server/b.ts'])
   const values = rooms
     .filter((file) => file.startsWith('src/api/'))
     .filter((file) => /^(export )?(async )?(function|class|const|let|enum) /m.test(files.get(file) ?? ''))
@@ -290,7 +289,7 @@ function usesFetch(text: string): boolean {
 }
 
 t.test('comments name files that exist', async (t) => {
-  const own = [...sources('src', 'plugins', 'test', 'bench').keys()]
+  const own = [...sources(...PRODUCT, 'test', 'bench').keys()]
   const exists = (name: string) => own.some((file) => file === name || file.endsWith(`/${name}`))
   const named = (text: string) =>
     text
@@ -314,7 +313,9 @@ t.test('each room says where to start', async (t) => {
     t.ok(named.length > 0 && named.every((path) => existsSync(path)), `${room} starts with ${named}`)
   }
   const design = readFileSync('docs/design.md', 'utf8')
-  const files = [...design.matchAll(/`((?:src|plugins|test)\/[\w/.-]+)`/g)].map(([, path = '']) => path)
+  const files = [...design.matchAll(/`((?:common|services|src|plugins|cli|test)\/[\w/.-]+)`/g)].map(
+    ([, path = '']) => path,
+  )
   t.ok(files.length > 20)
   t.same(
     files.filter((path) => !existsSync(path)),

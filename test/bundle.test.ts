@@ -7,7 +7,16 @@ import { temporaryFolder } from './support/content/folders.js'
 
 t.test('npm start says that it builds, when it does', async (t) => {
   const folder = temporaryFolder(t)
-  for (const name of ['src', 'plugins', 'test/suites', 'scripts', 'package.json', 'package-lock.json', 'LICENSE'])
+  for (const name of [
+    'common',
+    'src',
+    'plugins',
+    'test/suites',
+    'scripts',
+    'package.json',
+    'package-lock.json',
+    'LICENSE',
+  ])
     cpSync(name, join(folder, name), { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
   const start = () => promisify(execFile)(process.execPath, [join(folder, 'scripts/start.mjs'), '--help'])

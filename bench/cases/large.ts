@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type ChecksumAlgorithm, checksumHeader, createChecksum } from '../../src/common/checksums/checksums.js'
-import { prepareXxHash } from '../../src/common/checksums/xxhash.js'
+import { type ChecksumAlgorithm, checksumHeader, createChecksum } from '../../common/checksums/checksums.js'
+import { prepareXxHash } from '../../common/checksums/xxhash.js'
 import { PERIOD, periodOf } from '../load/content.js'
 import type { Load } from '../load/load.js'
 import type { Subject } from '../servers/subject.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ALGORITHM, EMPTY_SHA256, signature } from '../../src/common/sigv4.js'
+import { ALGORITHM, EMPTY_SHA256, signature } from '../../common/sigv4.js'
 
 /** What an aws-chunked body is framed with; passes over IPC. */
 export interface Frames {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { presignQuery, uriEncode } from '../../src/common/sigv4.js'
+import { presignQuery, uriEncode } from '../../common/sigv4.js'
 import type { Endpoint as S3Endpoint } from '../../test/suites/sign.js'
 import { type Cpu, cpuOf } from './cpu.js'
 

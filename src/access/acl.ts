@@ -1,5 +1,5 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Acl, Grant, Group, Permission } from '../api/access.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import type { Question, Verdict } from './question.js'
 import { readCannedName } from './values/acl-values.js'
 

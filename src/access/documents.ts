@@ -1,3 +1,4 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Acl, BucketDocuments, BucketOwner, Ownership } from '../api/access.js'
 import type { PolicyEntry } from '../api/gateway.js'
 import type { Identity, Session } from '../api/identity.js'
@@ -7,7 +8,6 @@ import {
   type CredentialsFileOptions,
   openCredentialsFile as openUnchecked,
 } from '../auth/credentials-file.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import { type Policy, parsePolicy } from './policy.js'
 
 /** A bucket policy. */

@@ -1,7 +1,7 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Context } from '../api/context.js'
 import type { S3Request } from '../api/request.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import { copySourcePath } from '../http/addressing.js'
 
 type OwnerContext = Pick<Context, 'caller' | 'authorizer' | 'checks' | 'own'>

@@ -1,4 +1,4 @@
-import type { S3Error } from '../common/errors/s3-error.js'
+import type { S3Error } from '../../common/errors/s3-error.js'
 import { mayAllow, type Statement } from './language/statement.js'
 import { isPublicStatement, type PolicyOptions, readPolicy } from './policy.js'
 

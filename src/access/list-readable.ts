@@ -1,6 +1,6 @@
+import { compareUtf8 } from '../../common/byte-order.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Gateway, ListEntry, ListPage, ListQuery } from '../api/gateway.js'
-import { compareUtf8 } from '../common/byte-order.js'
-import { S3Error } from '../common/errors/s3-error.js'
 
 /**
  * Lists a bucket for a caller that may read only keys with certain prefixes: the part of the full listing with those

@@ -1,6 +1,6 @@
-import { isBroad } from '../common/cidr.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { hasPrototypeKey, isRecord, parseObject, repeatedName } from '../common/json.js'
+import { isBroad } from '../../common/cidr.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { hasPrototypeKey, isRecord, parseObject, repeatedName } from '../../common/json.js'
 import type { Condition } from './language/conditions.js'
 import { isOpen, type Lookup, malformed, shown, type Template } from './language/patterns.js'
 import {

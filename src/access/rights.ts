@@ -1,8 +1,8 @@
+import { compareUtf8 } from '../../common/byte-order.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Access } from '../api/access.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Right } from '../api/identity.js'
-import { compareUtf8 } from '../common/byte-order.js'
-import { S3Error } from '../common/errors/s3-error.js'
 
 /** The rights of an identity. Everything that no right allows is denied. */
 export class Rights {

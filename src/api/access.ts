@@ -1,4 +1,4 @@
-import type { S3Error } from '../common/errors/s3-error.js'
+import type { S3Error } from '../../common/errors/s3-error.js'
 import type { RequestHead } from './request.js'
 
 export type Group = 'AllUsers' | 'AuthenticatedUsers' | 'LogDelivery'

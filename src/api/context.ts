@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Logger } from '../common/log.js'
+import type { Logger } from '../../common/log.js'
 import type { Access, ActionResource, Authorize, Authorizer, Ownership, RequireOwner } from './access.js'
 import type {
   AdmittedWrite,

@@ -1,4 +1,4 @@
-import type { S3Error } from '../common/errors/s3-error.js'
+import type { S3Error } from '../../common/errors/s3-error.js'
 
 /** A call of one of the gateway's REST paths that answer with JSON: `/<word>/<endpoint>[/<bucket>[/<key>]]`. */
 export interface GatewayCall {

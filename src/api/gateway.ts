@@ -1,5 +1,5 @@
-import type { S3Error } from '../common/errors/s3-error.js'
-import type { Logging } from '../common/log.js'
+import type { S3Error } from '../../common/errors/s3-error.js'
+import type { Logging } from '../../common/log.js'
 import type { Encrypted } from './encryption.js'
 import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 import type { ByteSink, Transfer } from './request.js'

@@ -1,4 +1,4 @@
-import type { ErrorFields } from '../common/errors/s3-error.js'
+import type { ErrorFields } from '../../common/errors/s3-error.js'
 import type { Session } from './identity.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { Logging } from '../common/log.js'
+import type { Logging } from '../../common/log.js'
 
 /** A lock while it is held. */
 export interface HeldLock {

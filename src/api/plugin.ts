@@ -1,4 +1,4 @@
-import type { Logger } from '../common/log.js'
+import type { Logger } from '../../common/log.js'
 import type { Context, Expansion, JobKind, StorageClass } from './context.js'
 import type { PluginHooks } from './hooks.js'
 import type { InventoryFields } from './inventory.js'

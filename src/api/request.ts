@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
-import type { Query } from '../common/query.js'
+import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
+import type { Query } from '../../common/query.js'
 
 export type Resource = 'service' | 'bucket' | 'object'
 

@@ -1,4 +1,4 @@
-import type { Logging } from '../common/log.js'
+import type { Logging } from '../../common/log.js'
 /**
  * Settings of a bucket that the gateway cannot store: the type of each kind. A feature adds its kind where it is
  * defined, by `declare module '../api/settings.js' { interface SettingTypes { cors: CorsConfiguration } }`; a plugin

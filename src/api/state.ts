@@ -1,5 +1,5 @@
-import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
-import type { Logging } from '../common/log.js'
+import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
+import type { Logging } from '../../common/log.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
 import type { Encrypted, ServerKey, UploadEncryption } from './encryption.js'
 import type { StoredHeaders } from './gateway.js'

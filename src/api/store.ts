@@ -1,4 +1,4 @@
-import type { ChecksumAlgorithm } from '../common/checksums/checksums.js'
+import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
 import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncryption } from './encryption.js'
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from './gateway.js'

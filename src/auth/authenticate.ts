@@ -1,16 +1,6 @@
 import { hash } from 'node:crypto'
-import type {
-  AuthType,
-  Caller,
-  ChunkSigning,
-  Credentials,
-  PayloadMode,
-  ReadWholeBody,
-  SignatureVersion,
-} from '../api/identity.js'
-import type { RequestHead } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { CacheUse } from '../common/metrics.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { CacheUse } from '../../common/metrics.js'
 import {
   ALGORITHM,
   canonicalPath,
@@ -21,7 +11,17 @@ import {
   stringToSign,
   timingSafeEqualHex,
   UNSIGNED_PAYLOAD,
-} from '../common/sigv4.js'
+} from '../../common/sigv4.js'
+import type {
+  AuthType,
+  Caller,
+  ChunkSigning,
+  Credentials,
+  PayloadMode,
+  ReadWholeBody,
+  SignatureVersion,
+} from '../api/identity.js'
+import type { RequestHead } from '../api/request.js'
 import { declaresBody } from '../http/body/declared-digests.js'
 import { parseAuthorizationHeader } from './signatures/authorization-header.js'
 import {

@@ -1,10 +1,10 @@
 import { closeSync, fstatSync, openSync, readFileSync, watch } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { z } from 'zod'
+import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
+import { repeatedName } from '../../common/json.js'
+import type { Logger } from '../../common/log.js'
 import type { Identity } from '../api/identity.js'
-import { ABSENT, fingerprint } from '../common/files/fingerprint.js'
-import { repeatedName } from '../common/json.js'
-import type { Logger } from '../common/log.js'
 import { identitySchema, type PolicyProblem, placeOf, policyProblems } from './identity-schema.js'
 
 const MAX_BYTES = 16 * 1024 * 1024

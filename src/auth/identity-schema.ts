@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { isRecord } from '../../common/json.js'
 import type { Identity, Right } from '../api/identity.js'
-import { isRecord } from '../common/json.js'
 
 /** Printable ASCII without commas, which separate the components of the Authorization header. */
 const ACCESS_KEY_ID = /^[!-+\--~]{3,128}$/

@@ -1,6 +1,6 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Credentials, Identity } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import { brandedHeader } from '../http/headers.js'
 import { unsupportedToken } from './signatures/parsed-signature.js'
 

@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { makeFolders, writePrivateFile } from '../common/files/private-file.js'
+import { makeFolders, writePrivateFile } from '../../common/files/private-file.js'
 import { Failure } from './command.js'
 import { variable } from './config/config.js'
 

@@ -1,6 +1,6 @@
 import { type Command, CommanderError, Option as Flag } from 'commander'
-import { S3Error } from '../common/errors/s3-error.js'
-import { redactMessage } from '../common/redact-value.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { redactMessage } from '../../common/redact-value.js'
 import {
   type Config,
   ConfigError,

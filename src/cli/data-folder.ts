@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { VERSION_FILE } from '../common/files/data-version.js'
+import { VERSION_FILE } from '../../common/files/data-version.js'
 import { Failure } from './command.js'
 import { type Config, isGiven, type OptionName } from './config/config.js'
 import type { CommandDeclaration } from './declaration.js'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { readBounded } from '../common/bounded-text.js'
-import { parseObject } from '../common/json.js'
+import { readBounded } from '../../common/bounded-text.js'
+import { parseObject } from '../../common/json.js'
 import {
   ALGORITHM,
   canonicalRequest,
@@ -10,7 +10,7 @@ import {
   signingKey,
   stringToSign,
   uriEncode,
-} from '../common/sigv4.js'
+} from '../../common/sigv4.js'
 import { describeError, Failure } from './command.js'
 import type { Signer } from './running.js'
 

@@ -5,7 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { scryptAsync } from '@noble/hashes/scrypt.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { z } from 'zod'
-import { createPrivateFile } from '../common/files/private-file.js'
+import { createPrivateFile } from '../../common/files/private-file.js'
 import { addressOfKey } from '../services/payment/addresses.js'
 import { Failure } from './command.js'
 

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { FOLDER_MODE, writePrivateFile } from '../common/files/private-file.js'
+import { FOLDER_MODE, writePrivateFile } from '../../common/files/private-file.js'
 import { variable } from './config/config.js'
 import { isRunning, type RunningServer, runningServer } from './running-server.js'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, relative, resolve, sep } from 'node:path'
-import { packageFolder, version } from '../common/files/package-folder.js'
+import { packageFolder, version } from '../../common/files/package-folder.js'
 import { nameProblem } from '../plugins/check-plugins.js'
 import { Failure } from './command.js'
 import { type Config, ConfigError } from './config/config.js'

@@ -1,4 +1,4 @@
-import { presignQuery, uriEncode } from '../common/sigv4.js'
+import { presignQuery, uriEncode } from '../../common/sigv4.js'
 import { type Config, ConfigError } from './config/config.js'
 import { endpointOf, findEndpoint, isEndpoint, localEndpoint, NO_ENDPOINT, signerOf } from './running.js'
 

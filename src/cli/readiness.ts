@@ -1,4 +1,4 @@
-import { parseObject } from '../common/json.js'
+import { parseObject } from '../../common/json.js'
 import { ANY, ask } from './doctor/gateway-mistakes.js'
 
 /** As long as the server itself waits for what it asks. */

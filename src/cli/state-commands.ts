@@ -1,4 +1,4 @@
-import { createLogger } from '../common/log.js'
+import { createLogger } from '../../common/log.js'
 import { BodyError } from '../services/store/bodies.js'
 import { parseS3Url } from '../services/store/s3-location.js'
 import { acceptLoss } from '../state/open-backend.js'

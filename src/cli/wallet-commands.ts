@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { makeFolders } from '../common/files/private-file.js'
+import { makeFolders } from '../../common/files/private-file.js'
 import { checksummed, parseAddress, signText } from '../services/payment/addresses.js'
 import { formatAmount, parseAmount } from '../services/payment/embedded-payments.js'
 import { hasWallets, openWalletRegistry, type WalletRegistry } from '../services/payment/store.js'

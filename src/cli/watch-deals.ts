@@ -1,6 +1,6 @@
 import pMap from 'p-map'
 import { z } from 'zod'
-import { uriEncode } from '../common/sigv4.js'
+import { uriEncode } from '../../common/sigv4.js'
 import { Failure } from './command.js'
 import type { Config } from './config/config.js'
 import { callEndpoint, type Endpoint } from './endpoint-call.js'

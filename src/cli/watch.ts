@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { printable } from '../common/log.js'
+import { printable } from '../../common/log.js'
 import { EXIT_FAILURE, Failure } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { callEndpoint, type Endpoint } from './endpoint-call.js'

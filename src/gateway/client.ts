@@ -1,4 +1,4 @@
-import type { Logger } from '../common/log.js'
+import type { Logger } from '../../common/log.js'
 import type { FeatureCache } from './account/features.js'
 import type { BrandNames } from './brand.js'
 import type { InDoubtWrites } from './calls/in-doubt.js'

@@ -1,7 +1,7 @@
-import { codes, type S3Code } from '../common/errors/codes.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { parseObject } from '../common/json.js'
-import { redact } from '../common/log.js'
+import { codes, type S3Code } from '../../common/errors/codes.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { parseObject } from '../../common/json.js'
+import { redact } from '../../common/log.js'
 import { absences, foreignCodes, isOwnText, ownStatuses, statuses, texts } from './known-failures.js'
 
 /** A failure of the gateway before it is interpreted. */

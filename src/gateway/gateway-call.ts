@@ -1,4 +1,4 @@
-import { S3Error } from '../common/errors/s3-error.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { TokenRefused } from './errors.js'
 
 /**

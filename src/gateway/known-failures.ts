@@ -1,4 +1,4 @@
-import type { S3Code } from '../common/errors/codes.js'
+import type { S3Code } from '../../common/errors/codes.js'
 
 const ACCOUNT_REFUSED =
   'The object gateway does not accept the account that this server uses for you. Check its key pair.'

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { headerText } from '../../common/header-text.js'
 import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { ObjectLock } from '../api/versions.js'
-import { headerText } from '../common/header-text.js'
 import type { BrandNames } from './brand.js'
 import { nonsense } from './errors.js'
 

@@ -1,5 +1,5 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Gateway, GatewayObject, ListEntry, WriteOrder } from '../api/gateway.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import type { RemotePart, RemoteParts } from '../state/uploads/staging.js'
 import { WriteRefused } from './errors.js'
 

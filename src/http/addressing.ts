@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { type Cidr, readCidr } from '../common/cidr.js'
-import { S3Error } from '../common/errors/s3-error.js'
+import { type Cidr, readCidr } from '../../common/cidr.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { type ForwardedClient, forwardedClient, isProxy } from './forwarded-client.js'
 
 /** Rules by which a request names its host, its bucket and its client. */

@@ -1,6 +1,6 @@
+import { uriEncode } from '../../common/sigv4.js'
+import { element, XML_DECLARATION } from '../../common/xml.js'
 import type { Reply, ReplyHeaders, S3Request } from '../api/request.js'
-import { uriEncode } from '../common/sigv4.js'
-import { element, XML_DECLARATION } from '../common/xml.js'
 import type { FormFields } from './form/form-fields.js'
 import { empty, xml } from './reply.js'
 

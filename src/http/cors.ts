@@ -1,8 +1,8 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logger } from '../../common/log.js'
+import { document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import type { Reply, ReplyHeaders, RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { Logger } from '../common/log.js'
-import { document, element, parseXml, requireChildren, type XmlNode } from '../common/xml.js'
 
 /**
  * Maximum size of a document, bytes, and number of its rules.

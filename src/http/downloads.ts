@@ -1,4 +1,4 @@
-import { networkOf } from '../common/cidr.js'
+import { networkOf } from '../../common/cidr.js'
 
 interface DownloadBounds {
   /** Most bytes that wait for clients, for all downloads and for those of one network of clients. */

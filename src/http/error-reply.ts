@@ -1,7 +1,7 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import { systemError } from '../../common/errors/system-errors.js'
+import { element, XML_DECLARATION } from '../../common/xml.js'
 import type { Reply } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { systemError } from '../common/errors/system-errors.js'
-import { element, XML_DECLARATION } from '../common/xml.js'
 
 /** The parts of an error document that describe the request. */
 export interface ErrorContext {

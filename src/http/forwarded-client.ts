@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type Cidr, contains, readAddress } from '../common/cidr.js'
+import { type Cidr, contains, readAddress } from '../../common/cidr.js'
 
 /** The client of a request, as far as its connection and trusted proxies tell. */
 export interface ForwardedClient {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { Query } from '../../common/query.js'
 import type { Limits } from '../api/limits.js'
 import type { Method, RequestBody, RequestHead, S3Request } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { Query } from '../common/query.js'
 import {
   type Addressing,
   bucketOfHost,

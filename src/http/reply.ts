@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { quoted } from '../../common/etags.js'
 import type { LateDocument, Reply, ReplyHeaders } from '../api/request.js'
-import { quoted } from '../common/etags.js'
 
 export function xml(body: string | Buffer, headers: ReplyHeaders = {}, status = 200): Reply {
   return { status, headers: { 'content-type': 'application/xml', ...headers }, body }

@@ -1,9 +1,9 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logging } from '../../common/log.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, State } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { Logging } from '../common/log.js'
 import { MARKER_REVISION } from '../gateway/object-facts.js'
 import { joinRecord } from './stored-object.js'
 

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import { checksumAlgorithms } from '../../common/checksums/checksums.js'
 import type { ObjectAcl } from '../api/access.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, ObjectRecords } from '../api/state.js'
 import type { StoredObject } from '../api/store.js'
-import { checksumAlgorithms } from '../common/checksums/checksums.js'
 import { WriteRefused } from '../gateway/errors.js'
 import { MARKER_REVISION, unconfirmedRevision } from '../gateway/object-facts.js'
 

@@ -1,3 +1,5 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logging } from '../../common/log.js'
 import type { Encrypted } from '../api/encryption.js'
 import type { UploadResult, WriteOrder } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
@@ -15,8 +17,6 @@ import type {
   StoredObject,
 } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { Logging } from '../common/log.js'
 import { areRevisionsUnique, MARKER_REVISION, opaqueEtag } from '../gateway/object-facts.js'
 import { isHeld } from '../state/locks/locks.js'
 import { defaultChecksum } from './default-checksum.js'

@@ -1,7 +1,7 @@
+import type { Logging } from '../../common/log.js'
 import type { UploadResult, WriteOrder } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
 import type { Precondition, StoredObject } from '../api/store.js'
-import type { Logging } from '../common/log.js'
 import { InDoubt, UNRESOLVED } from '../gateway/calls/in-doubt.js'
 import { WriteRefused } from '../gateway/errors.js'
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
+import { createChecksum, prepareChecksum } from '../../common/checksums/checksums.js'
+import { S3Error, slowDown } from '../../common/errors/s3-error.js'
+import { clientOf } from '../../common/quota.js'
 import type { Upload } from '../api/gateway.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../api/request.js'
 import type { ObjectChecksum } from '../api/state.js'
 import type { PutRequest, Source } from '../api/store.js'
-import { createChecksum, prepareChecksum } from '../common/checksums/checksums.js'
-import { S3Error, slowDown } from '../common/errors/s3-error.js'
-import { clientOf } from '../common/quota.js'
 import type { StoreDeps } from './object-reader.js'
 
 /** Spools a body of unknown length to a file: the gateway requires the exact length in advance. */

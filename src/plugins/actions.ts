@@ -1,8 +1,8 @@
+import { unless } from '../../common/errors/s3-error.js'
 import type { ActionResource, Authorization, Authorize } from '../api/access.js'
 import type { Caller } from '../api/identity.js'
 import type { ActionName, RowAction } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
-import { unless } from '../common/errors/s3-error.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,31}:[A-Za-z0-9]{1,100}$/
 

@@ -1,4 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { withinDeadline } from '../../common/time.js'
 import type { AdmittedWrite, RestoreOutcome } from '../api/archive.js'
 import type { Context, StorageClass } from '../api/context.js'
 import type { InventoryFields, InventoryValues } from '../api/inventory.js'
@@ -16,7 +17,6 @@ import type {
   RequestBody,
   S3Request,
 } from '../api/request.js'
-import { withinDeadline } from '../common/time.js'
 import { PausableDeadline, toPluginError } from './deadlines.js'
 
 /** How long a handler may run without answering, and a hook. They are read at each call: a reload can change them. */

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
-import { S3Error } from '../common/errors/s3-error.js'
-import { Overdue } from '../common/time.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { Overdue } from '../../common/time.js'
 
 /**
  * A deadline that can be paused: it counts only while the plugin runs, not while the plugin waits for the client, and

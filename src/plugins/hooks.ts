@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import type { Logger } from '../../common/log.js'
+import { Overdue } from '../../common/time.js'
 import type { Hooks, ObjectEvent, Origin, PluginHooks } from '../api/hooks.js'
 import type { Plugin } from '../api/plugin.js'
-import type { Logger } from '../common/log.js'
-import { Overdue } from '../common/time.js'
 
 /** Combines the hooks of all plugins into one set that never rejects. Each call of a hook may take `deadlineMs`. */
 export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs: number): Hooks {

@@ -1,6 +1,6 @@
+import type { Logger } from '../../common/log.js'
 import type { PeriodicWork, PluginHost } from '../api/plugin.js'
 import type { Records } from '../api/state.js'
-import type { Logger } from '../common/log.js'
 import { acquireTaskLease } from '../state/locks/task-lease.js'
 import { Schedule } from './schedule.js'
 

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { type Query, repeatedParameter } from '../../common/query.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { type Query, repeatedParameter } from '../common/query.js'
 
 type Head = Pick<RequestHead, 'method' | 'resource' | 'query'>
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Logger } from '../../common/log.js'
 import type { Lease } from '../api/locks.js'
 import type { PeriodicWork } from '../api/plugin.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { Logger } from '../common/log.js'
 
 /** Timers of Node reach 2^31 - 1 ms and fire at once beyond; a pause is up to 10 % longer than this, seconds. */
 const MAX_EVERY_S = 1_900_000

@@ -1,9 +1,9 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { createPrivateFile } from '../../common/files/private-file.js'
 import type { Sealer } from '../api/plugin.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { createPrivateFile } from '../common/files/private-file.js'
 
 const CIPHER = 'aes-256-gcm'
 const VERSION = 'v1.'

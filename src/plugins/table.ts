@@ -1,11 +1,11 @@
+import { S3Error } from '../../common/errors/s3-error.js'
+import type { Query } from '../../common/query.js'
 import type { Caller } from '../api/identity.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
 import type { Method, RequestHead, Resource } from '../api/request.js'
 import { unsupportedAlgorithm } from '../auth/signatures/parsed-signature.js'
 import { isCoveredParameter, VERSION_2 } from '../auth/signatures/version-2.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import type { Query } from '../common/query.js'
 import { decodePath } from '../http/addressing.js'
 import { METHODS } from '../http/read-request.js'
 import {

@@ -1,10 +1,10 @@
 import { constants } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import { z } from 'zod'
+import { RESERVE_BYTES } from '../../common/disk-reserve.js'
+import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
+import { withinDeadline } from '../../common/time.js'
 import type { Context } from '../api/context.js'
-import { RESERVE_BYTES } from '../common/disk-reserve.js'
-import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
-import { withinDeadline } from '../common/time.js'
 import { defineCall } from '../plugins/calls/define-call.js'
 
 /** The health calls are public, because load balancers have no key pair. */

@@ -1,6 +1,6 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { AnyOperation, Operation } from '../api/operation.js'
 import type { Method, Resource } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
 
 type Refused = readonly [
   name: string,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import type { Tag } from '../api/access.js'
-import { S3Error } from '../common/errors/s3-error.js'
-import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../common/xml.js'
 
 /** Limits for the tags of buckets or objects, in addition to the rules for all tags. */
 interface TagRules {

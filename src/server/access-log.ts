@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ReportedAlready, type S3Error } from '../../common/errors/s3-error.js'
+import { type Logger, redact } from '../../common/log.js'
 import type { Context } from '../api/context.js'
 import type { Caller } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
-import { ReportedAlready, type S3Error } from '../common/errors/s3-error.js'
-import { type Logger, redact } from '../common/log.js'
 import type { SentReply } from '../http/send.js'
 import type { Selected } from '../plugins/table.js'
 

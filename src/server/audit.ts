@@ -1,9 +1,9 @@
+import type { S3Error } from '../../common/errors/s3-error.js'
+import { type Logger, redact } from '../../common/log.js'
 import { givesMore } from '../access/required-actions.js'
 import type { FormFacts, Jobs } from '../api/context.js'
 import type { Caller, Session } from '../api/identity.js'
 import type { Reply, RequestHead } from '../api/request.js'
-import type { S3Error } from '../common/errors/s3-error.js'
-import { type Logger, redact } from '../common/log.js'
 import type { Selected } from '../plugins/table.js'
 import { type Change, type Changes, kindOf } from './manage/changes.js'
 

@@ -1,5 +1,5 @@
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { ReplyHeaders, RequestHead } from '../api/request.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import { empty } from '../http/reply.js'
 import { defineOperation } from '../plugins/define-plugin.js'
 import type { Selected } from '../plugins/table.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { Context } from '../api/context.js'
 import type { Plugin } from '../api/plugin.js'
-import { S3Error } from '../common/errors/s3-error.js'
 import type { AccountCalls } from '../gateway/account/account-calls.js'
 import type { AccountSource } from '../gateway/account/log-in.js'
 import { defineCall } from '../plugins/calls/define-call.js'

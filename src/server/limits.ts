@@ -1,6 +1,6 @@
+import type { QuotaBounds } from '../../common/quota.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import type { Limits } from '../api/limits.js'
-import type { QuotaBounds } from '../common/quota.js'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../common/time.js'
 import { defaultStagedBounds } from '../state/uploads/staged-part.js'
 
 type Bound = keyof Limits

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Logger } from '../common/log.js'
-import type { Metrics } from '../common/metrics.js'
+import type { Logger } from '../../common/log.js'
+import type { Metrics } from '../../common/metrics.js'
 import { type AccessEntry, logFailure, type OnDone } from './access-log.js'
 import type { Activity } from './metrics/activity.js'
 import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'

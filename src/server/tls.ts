@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContext, type TlsOptions } from 'node:tls'
-import { fingerprint } from '../common/files/fingerprint.js'
-import type { Logger } from '../common/log.js'
+import { fingerprint } from '../../common/files/fingerprint.js'
+import type { Logger } from '../../common/log.js'
 
 /** Interval at which the files are examined, ms. */
 const EXAMINE_MS = 5_000

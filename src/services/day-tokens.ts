@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type JWTPayload, jwtVerify, SignJWT } from 'jose'
-import { DAY_SECONDS } from '../common/time.js'
+import { DAY_SECONDS } from '../../common/time.js'
 
 const ALGORITHM = 'HS256'
 

@@ -1,4 +1,4 @@
-import { PeriodicTask } from '../common/time.js'
+import { PeriodicTask } from '../../common/time.js'
 import type { Network } from './network/network.js'
 
 /** Shortest interval between two looks at the clock, ms. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
-import { upTo } from '../common/lru.js'
-import { MINUTE_MS } from '../common/time.js'
+import { upTo } from '../../common/lru.js'
+import { MINUTE_MS } from '../../common/time.js'
 
 /** Delay after the first failure that counts, doubled by every further one up to the maximum, ms. */
 const FIRST_WAIT_MS = 1000

@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path'
-import { requireUsableVersion } from '../common/files/data-version.js'
-import { lockFile } from '../common/files/lock-file.js'
-import { makePrivateDatabase } from '../common/files/private-file.js'
-import { lockShared } from '../common/files/shared-lock.js'
-import { openingFailure } from '../common/opening-failure.js'
+import { requireUsableVersion } from '../../common/files/data-version.js'
+import { lockFile } from '../../common/files/lock-file.js'
+import { makePrivateDatabase } from '../../common/files/private-file.js'
+import { lockShared } from '../../common/files/shared-lock.js'
+import { openingFailure } from '../../common/opening-failure.js'
 
 /** Another running instance uses the data. */
 export class DataInUseError extends Error {

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { FamilySnapshot } from '../common/metrics.js'
+import type { FamilySnapshot } from '../../common/metrics.js'
 import type { KeyPair } from './gateway/accounts/key-pair.js'
 import type { ServicesLog } from './log.js'
 import type { SignIn } from './platform/users.js'

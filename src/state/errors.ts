@@ -1,6 +1,6 @@
-import { ReportedAlready, S3Error } from '../common/errors/s3-error.js'
-import { systemError } from '../common/errors/system-errors.js'
-import { openingFailure } from '../common/opening-failure.js'
+import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
+import { systemError } from '../../common/errors/system-errors.js'
+import { openingFailure } from '../../common/opening-failure.js'
 
 /**
  * Why the state could not be opened. `DATA_IN_USE`: another process, or this one, has the folder open; `DATA_FOLDER`:

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { S3Error } from '../common/errors/s3-error.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { stagingFailed } from './errors.js'
 
 /** Bytes buffered before a write: reads from sockets have 64 KiB or less. */

@@ -7,7 +7,7 @@ import {
   makePrivateDatabase,
   makePrivateFolder,
   syncFolder,
-} from '../common/files/private-file.js'
+} from '../../common/files/private-file.js'
 import { cannotUse, errorCode, reasonOf, StateError } from './errors.js'
 import type { StoreIdentity } from './guard.js'
 

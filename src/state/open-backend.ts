@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { requireUsableVersion } from '../common/files/data-version.js'
+import { requireUsableVersion } from '../../common/files/data-version.js'
 import type { Backend, BackendOptions, StateOptions } from './backend.js'
 import { StateError } from './errors.js'
 import { type FolderIdentity, makeFolder, readFolderRecord } from './folder-record.js'

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockFile } from '../common/files/lock-file.js'
-import { lockShared } from '../common/files/shared-lock.js'
+import { lockFile } from '../../common/files/lock-file.js'
+import { lockShared } from '../../common/files/shared-lock.js'
 import { cannotUse, StateError } from './errors.js'
 import { makeFile } from './folder-record.js'
 

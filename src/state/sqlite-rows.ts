@@ -1,5 +1,5 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
-import { DiskReserve, isDiskFull, withReserve } from '../common/disk-reserve.js'
+import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
 import { cannotUse, stateClosed } from './errors.js'
 import { makeFile } from './folder-record.js'
 import { fenceIn } from './records/table.js'

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { compareUtf8 } from '../../common/byte-order.js'
+import { S3Error } from '../../common/errors/s3-error.js'
 import { listReadable } from '../../src/access/list-readable.js'
 import { Rights } from '../../src/access/rights.js'
 import type { Gateway, ListEntry, ListPage, ListQuery } from '../../src/api/gateway.js'
 import type { Right } from '../../src/api/identity.js'
-import { compareUtf8 } from '../../src/common/byte-order.js'
-import { S3Error } from '../../src/common/errors/s3-error.js'
 import { Level, LevelBuilder } from '../../src/gateway/listing/level.js'
 import { SnapshotCache } from '../../src/gateway/listing/snapshot-cache.js'
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { EMPTY_SHA256, type Presign, presignQuery } from '../../common/sigv4.js'
 import { type Authenticate, createAuthenticator } from '../../src/auth/authenticate.js'
 import { staticCredentials } from '../../src/auth/credentials.js'
 import { anonymousPayload } from '../../src/auth/signatures/parsed-signature.js'
-import { S3Error } from '../../src/common/errors/s3-error.js'
-import { EMPTY_SHA256, type Presign, presignQuery } from '../../src/common/sigv4.js'
 import { type HeadOptions, requestHead } from '../support/sign/request-head.js'
 import { example, type SignOptions, signHead } from '../support/sign/sign-head.js'
 

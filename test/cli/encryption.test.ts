@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { lockFile } from '../../src/common/files/lock-file.js'
+import { lockFile } from '../../common/files/lock-file.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { sdkFor } from '../support/programs/sdk.js'
 import { runCli } from '../support/server/cli.js'

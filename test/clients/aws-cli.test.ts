@@ -6,7 +6,7 @@ import {
   checksumAlgorithms,
   createChecksum,
   prepareChecksum,
-} from '../../src/common/checksums/checksums.js'
+} from '../../common/checksums/checksums.js'
 import {
   bytes,
   hashesOf,

@@ -8,7 +8,7 @@ import {
   type S3,
 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { checksumAlgorithms, createChecksum, prepareChecksum } from '../../src/common/checksums/checksums.js'
+import { checksumAlgorithms, createChecksum, prepareChecksum } from '../../common/checksums/checksums.js'
 import { bytes, MiB } from '../support/content/content.js'
 import { bodyOf, sdkFor } from '../support/programs/sdk.js'
 import { inEachMode } from '../support/server/dealgate.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CompletedPart, ObjectAttributes, S3 } from '@aws-sdk/client-s3'
 import t, { type Test } from 'tap'
-import { createChecksum } from '../../src/common/checksums/checksums.js'
+import { createChecksum } from '../../common/checksums/checksums.js'
 import { bytes, MiB } from '../support/content/content.js'
 import { sdkFor } from '../support/programs/sdk.js'
 import { inEachMode } from '../support/server/dealgate.js'

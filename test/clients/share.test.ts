@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/common/log.js'
+import { createLogger } from '../../common/log.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { legacy } from '../../src/services/gateway/quirks.js'
 import { startServices } from '../../src/services/index.js'

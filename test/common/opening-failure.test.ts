@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openingFailure } from '../../src/common/opening-failure.js'
+import { openingFailure } from '../../common/opening-failure.js'
 
 t.test('the sentence has the owner of what may not be used, and a remedy that helps', async (t) => {
   const failure = (code: string) => openingFailure('/', Object.assign(new Error(code), { code, syscall: 'open' }))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { childText, document, element, escapeXml, parseXml } from '../../src/common/xml.js'
+import { childText, document, element, escapeXml, parseXml } from '../../common/xml.js'
 
 const parse = (text: string | Buffer, root = 'A') => parseXml(Buffer.from(text), root)
 

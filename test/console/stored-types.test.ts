@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { Browser } from 'puppeteer-core'
 import t, { type Test } from 'tap'
-import { presignQuery } from '../../src/common/sigv4.js'
+import { presignQuery } from '../../common/sigv4.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
 import { send } from '../support/sign/send.js'

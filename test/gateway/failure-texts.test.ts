@@ -1,5 +1,5 @@
 import t from 'tap'
-import { codes } from '../../src/common/errors/codes.js'
+import { codes } from '../../common/errors/codes.js'
 import { isEmptyListing, type Subject, translate } from '../../src/gateway/errors.js'
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { FIRST_WINDOW_BYTES, portTo } from '../../src/common/port-messages.js'
+import { FIRST_WINDOW_BYTES, portTo } from '../../common/port-messages.js'
 import { PortWire } from '../../src/gateway/transport/port-wire.js'
 import { type BodyReceiver, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
 import { ask, type WireRequest } from '../../src/gateway/transport/wire.js'

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
+import { createLogger } from '../../common/log.js'
 import type { Gateway } from '../../src/api/gateway.js'
-import { createLogger } from '../../src/common/log.js'
 import {
   createGatewayPool,
   type GatewayPool,

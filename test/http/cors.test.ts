@@ -1,7 +1,7 @@
 import t from 'tap'
+import { createLogger } from '../../common/log.js'
 import type { RequestHead } from '../../src/api/request.js'
 import type { BucketSettings } from '../../src/api/settings.js'
-import { createLogger } from '../../src/common/log.js'
 import { type CorsRule, corsAnswer, readCors, withCors } from '../../src/http/cors.js'
 
 const rule = (more: Partial<CorsRule>): CorsRule => ({

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { definePlugin, type PluginHost, type Records } from 'dealgate'
 import t, { type Test } from 'tap'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { Query } from '../../common/query.js'
 import type { InventoryFields } from '../../src/api/inventory.js'
 import type { Plugin } from '../../src/api/plugin.js'
 import type { Method, Resource } from '../../src/api/request.js'
-import { S3Error } from '../../src/common/errors/s3-error.js'
-import { Query } from '../../src/common/query.js'
 import { createLogger, createProxy, empty, type Operation, xml } from '../../src/index.js'
 import { containPlugin } from '../../src/plugins/contain.js'
 import { startPlugins } from '../../src/plugins/running-plugins.js'
@@ -207,8 +207,8 @@ t.test('whatever an operation of a plugin does, the client gets an answer and th
       body: body ?? '',
     })
 
-  const copy = new URL('../../src/common/errors/s3-error.js?another-copy', import.meta.url)
-  const another: typeof import('../../src/common/errors/s3-error.js') = await import(copy.href)
+  const copy = new URL('../../common/errors/s3-error.js?another-copy', import.meta.url)
+  const another: typeof import('../../common/errors/s3-error.js') = await import(copy.href)
   t.not(another.S3Error, S3Error)
   const claimed = Object.assign(new another.S3Error('NoSuchKey'), { code: 'no <code>' })
 

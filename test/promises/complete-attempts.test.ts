@@ -1,7 +1,7 @@
 import { PutBucketVersioningCommand } from '@aws-sdk/client-s3'
 import t from 'tap'
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { HeldLock } from '../../src/api/locks.js'
-import { S3Error } from '../../src/common/errors/s3-error.js'
 import { until } from '../support/waiting.js'
 import { Bucket, start, startWithState, unavailable, withMember } from './complete-scene.js'
 

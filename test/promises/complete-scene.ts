@@ -9,8 +9,8 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
+import { createLogger } from '../../common/log.js'
 import type { State } from '../../src/api/state.js'
-import { createLogger } from '../../src/common/log.js'
 import type { ProxyOptions } from '../../src/server/proxy-options.js'
 import { openState } from '../../src/state/open-state.js'
 import { temporaryFolder } from '../support/content/folders.js'

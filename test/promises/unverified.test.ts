@@ -6,7 +6,7 @@ import {
   checksumHeader,
   createChecksum,
   prepareChecksum,
-} from '../../src/common/checksums/checksums.js'
+} from '../../common/checksums/checksums.js'
 import { bytes, KiB, md5, sha256 } from '../support/content/content.js'
 import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { signedChunks, unsignedChunks } from '../support/sign/chunks.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { S3_MEMBERS } from '../../src/common/s3-members.js'
+import { S3_MEMBERS } from '../../common/s3-members.js'
 import { contentMd5 } from '../support/content/content.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { signedRequest } from '../support/sign/signed-request.js'

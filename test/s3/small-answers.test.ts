@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import t from 'tap'
-import { EMPTY_SHA256 } from '../../src/common/sigv4.js'
+import { EMPTY_SHA256 } from '../../common/sigv4.js'
 import { sign } from '../suites/sign.js'
 import { contentMd5 } from '../support/content/content.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'

@@ -3,7 +3,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../src/common/log.js'
+import { createLogger } from '../../common/log.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import { serve } from '../../src/server/serve.js'
 import { temporaryFolder } from '../support/content/folders.js'

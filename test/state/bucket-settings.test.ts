@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLogger } from '../../src/common/log.js'
+import { createLogger } from '../../common/log.js'
 import { openState } from '../../src/state/open-state.js'
 import { CACHED_MS, createBucketSettings } from '../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../support/content/folders.js'

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import t from 'tap'
-import { Quota } from '../../src/common/quota.js'
+import { Quota } from '../../common/quota.js'
 import { FileWriter } from '../../src/state/files.js'
 import { FolderStaging } from '../../src/state/uploads/folder-staging.js'
 import { StagedBytes } from '../../src/state/uploads/staged-part.js'

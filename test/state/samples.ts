@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { S3Error } from '../../common/errors/s3-error.js'
 import type { HeldLock } from '../../src/api/locks.js'
 import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/api/state.js'
-import { S3Error } from '../../src/common/errors/s3-error.js'
 
 export function objectRecord(bucket: string, key: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
   return {

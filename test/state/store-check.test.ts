@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createLogger } from '../../src/common/log.js'
+import { createLogger } from '../../common/log.js'
 import { GatewayWitness, type StoreIdentity } from '../../src/state/guard.js'
 import { StoreCheck } from '../../src/state/store-check.js'
 

@@ -9,7 +9,7 @@ import {
   signature,
   signingKey,
   stringToSign,
-} from '../../src/common/sigv4.js'
+} from '../../common/sigv4.js'
 
 /** What a client needs to know. */
 export interface Endpoint {

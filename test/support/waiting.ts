@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DAY_MS } from '../../src/common/time.js'
+import { DAY_MS } from '../../common/time.js'
 
 /** Default time limit of `until`, ms. */
 const PATIENCE_MS = 120_000

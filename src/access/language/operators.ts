@@ -1,4 +1,4 @@
-import { type Cidr, contains, readCidr } from '../../common/cidr.js'
+import { type Cidr, contains, readCidr } from '../../../common/cidr.js'
 import {
   charsOf,
   type Lookup,

@@ -1,4 +1,4 @@
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { isConditionKey, isMultivalued } from './condition-keys.js'
 
 const words = (text: string): string[] => text.trim().split(/\s+/)

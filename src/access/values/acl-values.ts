@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Grant, Grantee, Group, Ownership, Permission } from '../../api/access.js'
 import { ANONYMOUS_ID } from '../../auth/credentials.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 
 /** The canned ACLs: https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html#canned-acl */
 const CANNED = [

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { copySourcePath } from '../../http/addressing.js'
 import { isKeyId } from '../../objects/encryption/key-file.js'
 import { GRANTS, granteeTexts, readCannedName, readOwnership } from './acl-values.js'

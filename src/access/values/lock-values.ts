@@ -1,5 +1,5 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { LockMode } from '../../api/versions.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { readDate } from '../language/operators.js'
 
 export const MODE = 'x-amz-object-lock-mode'

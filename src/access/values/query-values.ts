@@ -1,5 +1,5 @@
-import { S3Error } from '../../common/errors/s3-error.js'
-import { pageSize, type Query } from '../../common/query.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { pageSize, type Query } from '../../../common/query.js'
 
 /** True for `null`, and for a text of the form that ids of versions have. */
 export function isVersionId(id: string): boolean {

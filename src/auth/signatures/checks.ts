@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { MINUTE_MS } from '../../../common/time.js'
 import type { RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { MINUTE_MS } from '../../common/time.js'
 import { headerBrands } from '../../http/headers.js'
 import { notSigned, type ParsedSignature } from './parsed-signature.js'
 

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { ALGORITHM, UNSIGNED_PAYLOAD } from '../../../common/sigv4.js'
 import type { ChunkSigning, PayloadMode } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { ALGORITHM, UNSIGNED_PAYLOAD } from '../../common/sigv4.js'
 import { brandedHeader } from '../../http/headers.js'
 
 /** The signature of a request and its parameters: well-formed, not yet verified. */

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { ALGORITHM, type Brand } from '../../../common/sigv4.js'
 import type { RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { ALGORITHM, type Brand } from '../../common/sigv4.js'
 import { brandedHeader } from '../../http/headers.js'
 import { type ParsedSignature, parseCredential, parseSignedHeaders, parseTimestamp } from './parsed-signature.js'
 

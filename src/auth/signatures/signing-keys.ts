@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { CacheUse } from '../../../common/metrics.js'
+import { signingKey } from '../../../common/sigv4.js'
 import type { Identity } from '../../api/identity.js'
-import { CacheUse } from '../../common/metrics.js'
-import { signingKey } from '../../common/sigv4.js'
 import type { Scope } from './parsed-signature.js'
 
 interface Entry {

@@ -1,7 +1,7 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { canonicalPath, timingSafeEqualHex } from '../../../common/sigv4.js'
 import type { Proof } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { canonicalPath, timingSafeEqualHex } from '../../common/sigv4.js'
 import { basePathsFor, hexBytes, mustBeSigned, withoutCustomerKeys } from './checks.js'
 import {
   isCoveredHeaderParameter,

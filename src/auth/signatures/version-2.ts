@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { brandedHeader } from '../../http/headers.js'
 import { checkTime } from './checks.js'
 import { parseTimestamp } from './parsed-signature.js'

@@ -3,8 +3,8 @@ import { close, constants, fstat, open as openFd, openSync, read, statSync } fro
 import { link, lstat, open, realpath, rm } from 'node:fs/promises'
 import { dirname, join, posix, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
-import { makeFoldersSoon, syncFolder } from '../../common/files/private-file.js'
+import { ABSENT, fingerprint } from '../../../common/files/fingerprint.js'
+import { makeFoldersSoon, syncFolder } from '../../../common/files/private-file.js'
 
 /** These are small, and replaced within a tick of the clock: they are always copied. */
 const NEVER_LINKED = /\.(json|key)$/

@@ -1,7 +1,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { createLogger, type Logger } from '../../../common/log.js'
 import { EVERY_USER, othersWhoCanRead } from '../../auth/credentials-file.js'
-import { createLogger, type Logger } from '../../common/log.js'
 import { namesOf, readKeyPair } from '../../server/tls.js'
 import { tryBodies } from '../../services/gateway/store/open-bodies.js'
 import { examineStore } from '../../state/open-backend.js'

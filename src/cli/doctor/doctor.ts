@@ -1,5 +1,5 @@
 import { homedir, release } from 'node:os'
-import { version } from '../../common/files/package-folder.js'
+import { version } from '../../../common/files/package-folder.js'
 import { describeError, EXIT_FAILURE } from '../command.js'
 import {
   type Config,

@@ -1,4 +1,4 @@
-import { presignQuery } from '../../common/sigv4.js'
+import { presignQuery } from '../../../common/sigv4.js'
 import { describeError, Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { findKeys } from '../keys/keys.js'

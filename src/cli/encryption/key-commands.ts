@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { readIfExists, writePrivateFile } from '../../common/files/private-file.js'
+import { readIfExists, writePrivateFile } from '../../../common/files/private-file.js'
 import { newIdentity, recipientOf } from '../../objects/encryption/age-header.js'
 import { CUSTOMER_KEY_BYTES, identityOf } from '../../objects/encryption/customer-key.js'
 import {

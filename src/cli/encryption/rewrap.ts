@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { printable } from '../../common/log.js'
+import { printable } from '../../../common/log.js'
 import { Failure, print } from '../command.js'
 import type { Config } from '../config/config.js'
 import { callEndpoint, type Endpoint } from '../endpoint-call.js'

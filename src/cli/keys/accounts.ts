@@ -1,7 +1,7 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { GatewayAccount, Identity } from '../../api/identity.js'
 import { canonicalId, OWN_ID } from '../../auth/credentials.js'
 import type { CredentialsChecks } from '../../auth/credentials-file.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import {
   type AccountRegistry,
   hasAccounts,

@@ -1,6 +1,10 @@
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { fingerprint } from '../../../common/files/fingerprint.js'
+import { lockFile } from '../../../common/files/lock-file.js'
+import { createPrivateFile, makeFolders, makePrivateDatabase, syncFolder } from '../../../common/files/private-file.js'
 import { identityPolicyProblem } from '../../access/documents.js'
 import type { Identity } from '../../api/identity.js'
 import {
@@ -9,10 +13,6 @@ import {
   formatCredentials,
   parseCredentials,
 } from '../../auth/credentials-file.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { fingerprint } from '../../common/files/fingerprint.js'
-import { lockFile } from '../../common/files/lock-file.js'
-import { createPrivateFile, makeFolders, makePrivateDatabase, syncFolder } from '../../common/files/private-file.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 

@@ -1,5 +1,5 @@
-import type { CleanupStack } from '../../common/cleanup-stack.js'
-import type { Logger } from '../../common/log.js'
+import type { CleanupStack } from '../../../common/cleanup-stack.js'
+import type { Logger } from '../../../common/log.js'
 import type { ConsoleAddress } from '../../server/console-address.js'
 import { type ConsoleTarget, serveConsole } from '../../server/console-server.js'
 import { listenFailure } from '../command.js'

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
 import type { CredentialsChecks } from '../../auth/credentials-file.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
 import type { AccountStore } from '../../server/manage/account-calls.js'
 import type { KeyStore } from '../../server/manage/key-calls.js'
 import type { AccountRegistry } from '../../services/gateway/accounts/account-registry.js'

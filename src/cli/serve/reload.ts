@@ -1,5 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
+import { makeFolders } from '../../../common/files/private-file.js'
+import { type Logger, setLogLevel } from '../../../common/log.js'
+import { openingFailure } from '../../../common/opening-failure.js'
 import type { Credentials, Identity } from '../../api/identity.js'
 import {
   CredentialsError,
@@ -7,9 +10,6 @@ import {
   type CredentialsFileOptions,
   openCredentialsFile,
 } from '../../auth/credentials-file.js'
-import { makeFolders } from '../../common/files/private-file.js'
-import { type Logger, setLogLevel } from '../../common/log.js'
-import { openingFailure } from '../../common/opening-failure.js'
 import type { AuditEntry } from '../../server/audit.js'
 import type { Reloaded } from '../../server/server-plugin.js'
 import { describeError, Failure } from '../command.js'

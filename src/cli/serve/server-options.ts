@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import type { Logger } from '../../common/log.js'
+import type { Logger } from '../../../common/log.js'
 import type { GatewayTls } from '../../gateway/gateway-call.js'
 import { Certificates, type KeyPairFiles, readAuthorities, readKeyPair } from '../../server/tls.js'
 import { Failure } from '../command.js'

@@ -1,6 +1,6 @@
+import { Metrics } from '../../../common/metrics.js'
+import { render } from '../../../common/render-metrics.js'
 import type { GatewayAccount } from '../../api/identity.js'
-import { Metrics } from '../../common/metrics.js'
-import { render } from '../../common/render-metrics.js'
 import { processMetrics } from '../../server/metrics/process-metrics.js'
 import type { Config } from '../config/config.js'
 import { recordServer } from '../running.js'

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { S3Error, unless } from '../../../common/errors/s3-error.js'
+import { isRecord } from '../../../common/json.js'
+import { withinDeadline } from '../../../common/time.js'
 import type {
   Gateway,
   GatewayBucket,
@@ -8,9 +11,6 @@ import type {
   Upload,
   UploadAttributes,
 } from '../../api/gateway.js'
-import { S3Error, unless } from '../../common/errors/s3-error.js'
-import { isRecord } from '../../common/json.js'
-import { withinDeadline } from '../../common/time.js'
 import { encodePath } from '../brand.js'
 import { restCall } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'

@@ -1,5 +1,5 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Gateway, Upload } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import type { GatewayClient } from '../client.js'
 import { whyUnfit } from '../keys.js'
 import { scanLevel } from '../listing/level-reader.js'

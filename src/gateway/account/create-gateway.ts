@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { Logger } from '../../../common/log.js'
 import type { Gateway, KnownStores } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
-import type { Logger } from '../../common/log.js'
 import { type Brand, brandNames } from '../brand.js'
 import { InDoubtWrites } from '../calls/in-doubt.js'
 import { platformKeyPair } from '../calls/platform-key-pair.js'

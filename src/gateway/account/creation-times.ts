@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { withinDeadline } from '../../../common/time.js'
 import type { CreationTimes, Gateway } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { withinDeadline } from '../../common/time.js'
 import { isLogInRefused } from './log-in.js'
 
 /** Age of an answer at which it is renewed in the background, and age at which it expires, ms. */

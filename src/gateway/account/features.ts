@@ -1,6 +1,6 @@
+import { CachedAnswer } from '../../../common/cached-answer.js'
+import { unless } from '../../../common/errors/s3-error.js'
 import type { GatewayFeatures, KnownStores } from '../../api/gateway.js'
-import { CachedAnswer } from '../../common/cached-answer.js'
-import { unless } from '../../common/errors/s3-error.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
 import { nonsense } from '../errors.js'

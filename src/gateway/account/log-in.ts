@@ -1,6 +1,6 @@
+import { ReportedAlready, S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
 import type { GatewayAccount } from '../../api/identity.js'
-import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
 import type { Rpc } from '../calls/rpc.js'
 
 export type AccountSource = GatewayAccount | (() => Promise<GatewayAccount>)

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { isRecord } from '../../../common/json.js'
 import type { BucketStanding, Gateway } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { isRecord } from '../../common/json.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
 

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger, Logging } from '../../../common/log.js'
 import type { UploadResult } from '../../api/gateway.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger, Logging } from '../../common/log.js'
 import { isNotConnected } from '../errors.js'
 
 /** Time for which a late answer to a write is awaited after its client learned that the outcome is unknown, ms. */

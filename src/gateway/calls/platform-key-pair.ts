@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { isRecord, parseObject } from '../../../common/json.js'
 import type { GatewayAccount } from '../../api/identity.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { isRecord, parseObject } from '../../common/json.js'
 import type { BrandNames } from '../brand.js'
 import { nonsense } from '../errors.js'
 import { getPath, type PathDeps } from './rest-call.js'

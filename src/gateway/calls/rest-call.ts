@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { OutcomeUnknown } from '../../../common/errors/s3-error.js'
+import { isRecord, parseJson } from '../../../common/json.js'
 import type { GatewayAnswer, GatewayCall } from '../../api/gateway-call.js'
-import { OutcomeUnknown } from '../../common/errors/s3-error.js'
-import { isRecord, parseJson } from '../../common/json.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import type { GatewayClient } from '../client.js'
 import {

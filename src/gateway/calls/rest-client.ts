@@ -1,6 +1,6 @@
 import http, { type ClientRequest, type OutgoingHttpHeaders } from 'node:http'
 import https from 'node:https'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { isLostConnection, unavailable } from '../errors.js'
 import { type GatewayTls, type GatewayWatch, outcomeOfStatus, USER_AGENT, type WatchedCall } from '../gateway-call.js'
 import { ConnectionPool } from '../transport/connection-pool.js'

@@ -1,5 +1,5 @@
-import { isRecord, parseObject } from '../../common/json.js'
-import { withinDeadline } from '../../common/time.js'
+import { isRecord, parseObject } from '../../../common/json.js'
+import { withinDeadline } from '../../../common/time.js'
 import { nonsense, ServiceUnknown, timedOut, unavailable } from '../errors.js'
 import { type GatewayWatch, watching } from '../gateway-call.js'
 import { LATE_ANSWER_MS } from './in-doubt.js'

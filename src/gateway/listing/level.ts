@@ -1,4 +1,4 @@
-import { compareUtf8 } from '../../common/byte-order.js'
+import { compareUtf8 } from '../../../common/byte-order.js'
 import type { RawEntry } from './listing-scanner.js'
 import { type Bound, PackedEntries, start } from './packed-entries.js'
 

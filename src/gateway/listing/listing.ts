@@ -1,5 +1,5 @@
+import { compareUtf8 } from '../../../common/byte-order.js'
 import type { GatewayFeatures, ListEntry, ListPage, ListQuery } from '../../api/gateway.js'
-import { compareUtf8 } from '../../common/byte-order.js'
 import type { Session } from '../account/session.js'
 import type { MarkerLookup } from '../client.js'
 import { nonsense } from '../errors.js'

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { compareUtf8 } from '../../common/byte-order.js'
+import { compareUtf8 } from '../../../common/byte-order.js'
 import type { RawEntry } from './listing-scanner.js'
 
 /**

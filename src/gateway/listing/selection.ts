@@ -1,4 +1,4 @@
-import { compareUtf8 } from '../../common/byte-order.js'
+import { compareUtf8 } from '../../../common/byte-order.js'
 import { LevelBuilder } from './level.js'
 import type { RawEntry } from './listing-scanner.js'
 import { admits, type Bound } from './packed-entries.js'

@@ -1,4 +1,4 @@
-import { compareUtf8 } from '../../common/byte-order.js'
+import { compareUtf8 } from '../../../common/byte-order.js'
 import { nonsense } from '../errors.js'
 import type { ListablePrefix } from '../keys.js'
 import { type Level, LevelCursor } from './level.js'

@@ -1,5 +1,5 @@
+import type { Logging } from '../../../common/log.js'
 import type { GatewayFeatures, GatewayObject, UploadResult } from '../../api/gateway.js'
-import type { Logging } from '../../common/log.js'
 import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { GatewayClient } from '../client.js'
 import { unavailable } from '../errors.js'

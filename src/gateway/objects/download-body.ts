@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
 import type { ByteSink, LentSink, Transfer } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { timedOut, unavailable } from '../errors.js'
 import { type BodyReceiver, lost, MAX_DRAIN_BYTES, type RestResponse } from '../transport/response.js'
 

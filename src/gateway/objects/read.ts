@@ -1,6 +1,6 @@
+import { S3Error, unless } from '../../../common/errors/s3-error.js'
 import type { ByteRange, Download, GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import type { VersionRef } from '../../api/versions.js'
-import { S3Error, unless } from '../../common/errors/s3-error.js'
 import { encodeSegment } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'

@@ -1,5 +1,5 @@
+import type { S3Error } from '../../../common/errors/s3-error.js'
 import type { WriteOrder } from '../../api/gateway.js'
-import type { S3Error } from '../../common/errors/s3-error.js'
 import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { AnsweredEarly, aborted, early, type PutRequest } from './put-request.js'

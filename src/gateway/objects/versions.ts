@@ -1,4 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { isRecord } from '../../../common/json.js'
+import { httpTime } from '../../../common/time.js'
 import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
 import type {
   BucketVersioning,
@@ -10,9 +13,6 @@ import type {
   VersionQuery,
   VersionRef,
 } from '../../api/versions.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { isRecord } from '../../common/json.js'
-import { httpTime } from '../../common/time.js'
 import type { BrandNames } from '../brand.js'
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { MessagePort } from 'node:worker_threads'
-import { freeBuffer } from '../../common/free-buffer.js'
+import { freeBuffer } from '../../../common/free-buffer.js'
 import {
   FIRST_WINDOW_BYTES,
   type FromClient,
@@ -8,7 +8,7 @@ import {
   PortOutbox,
   packed,
   unpacked,
-} from '../../common/port-messages.js'
+} from '../../../common/port-messages.js'
 import { fieldValue } from './framing.js'
 import { type BodyReceiver, lost, type RestResponse } from './response.js'
 import { type AnswerWindow, Windows } from './windows.js'

@@ -1,7 +1,7 @@
 import { createHash, type Hash, hash } from 'node:crypto'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { EMPTY_SHA256, signature, timingSafeEqualHex } from '../../../common/sigv4.js'
 import type { ChunkSigning } from '../../api/identity.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { EMPTY_SHA256, signature, timingSafeEqualHex } from '../../common/sigv4.js'
 
 /** `<hex size>;chunk-signature=<64 hex>` has at most 97 bytes; the rest is for extensions of other clients. */
 const MAX_HEADER_BYTES = 512

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { freeBuffer } from '../../../common/free-buffer.js'
 import type { Limits } from '../../api/limits.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { freeBuffer } from '../../common/free-buffer.js'
 
 /** Supplies the bytes of a body on demand. */
 export interface BodySource {

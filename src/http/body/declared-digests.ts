@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { PayloadMode } from '../../api/identity.js'
-import type { RequestHead } from '../../api/request.js'
-import { hasUnknownCoding } from '../../common/broken-request.js'
+import { hasUnknownCoding } from '../../../common/broken-request.js'
 import {
   type ChecksumAlgorithm,
   checksumAlgorithms,
   checksumHeader,
   isChecksumValue,
   parseChecksumAlgorithm,
-} from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+} from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { PayloadMode } from '../../api/identity.js'
+import type { RequestHead } from '../../api/request.js'
 import { brandedHeader, headerBrands } from '../headers.js'
 
 interface DeclaredChecksum {

@@ -1,5 +1,4 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { BodyFacts, BodyOptions } from '../../api/request.js'
 import {
   type Checksum,
   type ChecksumAlgorithm,
@@ -7,8 +6,9 @@ import {
   createChecksum,
   isChecksumValue,
   prepareChecksum,
-} from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+} from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { BodyFacts, BodyOptions } from '../../api/request.js'
 import type { Trailer } from './aws-chunked.js'
 import type { DeclaredDigests } from './declared-digests.js'
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import type { ChecksumAlgorithm } from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { PayloadMode } from '../../api/identity.js'
 import type { Limits } from '../../api/limits.js'
 import type { BodyFacts, BodyOptions, ByteSink, RequestBody, RequestHead } from '../../api/request.js'
-import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { AwsChunkedDecoder, type Framing, type Trailer } from './aws-chunked.js'
 import { type BodyLimits, type BodySource, BufferSource, IncomingSource } from './body-source.js'
 import {

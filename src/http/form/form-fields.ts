@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { headerOf } from '../headers.js'
 
 /**

@@ -1,5 +1,5 @@
-import { S3Error } from '../../common/errors/s3-error.js'
-import { hasLoneSurrogate, isDeeper } from '../../common/json.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { hasLoneSurrogate, isDeeper } from '../../../common/json.js'
 
 /** A parsed policy document: the conditions on a form. */
 export interface FormPolicy {

@@ -1,7 +1,7 @@
 import type busboy from 'busboy'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { openMultipart } from '../../../common/multipart.js'
 import type { RequestBody } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { openMultipart } from '../../common/multipart.js'
 import { FormFields, MAX_FIELD_BYTES, refuseReplaced } from './form-fields.js'
 
 /** Largest file without a file name, bytes. The parser takes it for a text field and buffers it. */

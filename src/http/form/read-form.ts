@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { openMultipart } from '../../../common/multipart.js'
 import type { BodyFacts, BodyOptions, ByteSink, S3Request } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { openMultipart } from '../../common/multipart.js'
 import type { DeclaredDigests } from '../body/declared-digests.js'
 import { Digests } from '../body/digests.js'
 import { malformed, refuseReplaced } from './form-fields.js'

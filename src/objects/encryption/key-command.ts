@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
-import { S3Error, slowDown } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
+import { S3Error, slowDown } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
 import { MAX_RECIPIENTS } from './age-header.js'
 import { isKeyId, type NamedKey, parseKeys, withNewest } from './key-file.js'
 

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { keepPrivateFile, restrictMode } from '../../../common/files/private-file.js'
+import type { Logger } from '../../../common/log.js'
 import type { Records } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { keepPrivateFile, restrictMode } from '../../common/files/private-file.js'
-import type { Logger } from '../../common/log.js'
 import { MAX_RECIPIENTS, newIdentity, recipientOf, requireRecipient } from './age-header.js'
 
 /** Name of the file in the data folder. */

@@ -1,5 +1,5 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { CustomerKey, Encrypted, EncryptionOrder } from '../../api/encryption.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { MAX_RECIPIENTS, openHeader, recipientOf, type Unopened } from './age-header.js'
 import { identityOf } from './customer-key.js'
 import type { KeyCommand } from './key-command.js'

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
 import type { ByteSink, LentSink } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { resolveRange } from '../../gateway/objects/download-body.js'
 import { BufferPool } from './buffer-pool.js'
 import { CHUNK_BYTES, NONCE_BYTES, PayloadDecrypter, payloadKey, SEALED_CHUNK_BYTES, sizeInPayload } from './payload.js'

@@ -5,8 +5,8 @@ import {
   type DecipherChaCha20Poly1305,
   hkdfSync,
 } from 'node:crypto'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { freeBuffer } from '../../common/free-buffer.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { freeBuffer } from '../../../common/free-buffer.js'
 
 // The payload of an age file: a nonce, then chunks, each with its tag. https://c2sp.org/age, "Payload"
 

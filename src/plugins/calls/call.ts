@@ -1,8 +1,8 @@
+import { isMarked } from '../../../common/errors/s3-error.js'
 import type { Context } from '../../api/context.js'
 import type { Job } from '../../api/jobs.js'
 import type { CallDeclaration, Document } from '../../api/operation.js'
 import type { ReplyHeaders, RequestHead, Resource, S3Request } from '../../api/request.js'
-import { isMarked } from '../../common/errors/s3-error.js'
 
 export interface CallRequest<R extends Resource, Body, Query> {
   readonly request: S3Request<R>

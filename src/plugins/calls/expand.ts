@@ -1,6 +1,6 @@
+import { withinDeadline } from '../../../common/time.js'
 import type { Context, Expansion, ExpansionSubject } from '../../api/context.js'
 import type { CallFacts, Document } from '../../api/operation.js'
-import { withinDeadline } from '../../common/time.js'
 import { toPluginError } from '../deadlines.js'
 import { type PageOf as Page, PageOf, type PageRequest } from './call.js'
 import { hashOf } from './prepare.js'

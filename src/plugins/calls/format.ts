@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { stringify } from 'csv-stringify/sync'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { element, escapeXml, XML_DECLARATION } from '../../../common/xml.js'
 import type { Document } from '../../api/operation.js'
 import type { RequestHead } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { element, escapeXml, XML_DECLARATION } from '../../common/xml.js'
 import type { Shape } from './shape.js'
 
 export type Format = 'json' | 'xml'

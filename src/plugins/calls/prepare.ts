@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Context } from '../../api/context.js'
 import type { Caller, Proof } from '../../api/identity.js'
 import type { CallFacts, Document } from '../../api/operation.js'
 import type { Resource, S3Request } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { columnsOf } from './format.js'
 import { type FrameQuery, readBody, readFrameQuery, readQuery } from './read-body.js'
 import {

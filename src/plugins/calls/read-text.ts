@@ -1,4 +1,4 @@
-import type { XmlNode } from '../../common/xml.js'
+import type { XmlNode } from '../../../common/xml.js'
 import {
   booleanOf,
   invalidArgument,

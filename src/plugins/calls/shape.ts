@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 
 /**
  * The structure of a schema, as far as reading text and writing XML need it. `scalar`: text, number or boolean. `any`:

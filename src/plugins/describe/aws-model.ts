@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { AnyOperation, CallFacts, Document, Operation } from '../../api/operation.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../calls/define-call.js'
 import { shapeOf } from '../calls/shape.js'
 import { jobDocument } from '../jobs/document.js'

@@ -1,8 +1,8 @@
+import { isMarked, S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
 import type { Context, RunningJob } from '../../api/context.js'
 import type { Job, JobProgress, PutOff } from '../../api/jobs.js'
 import type { Lease } from '../../api/locks.js'
-import { isMarked, S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
 import type { JobStore, LogLine } from './job-store.js'
 import type { JobRecord } from './record.js'
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Caller, Session } from '../../api/identity.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 
 /** Most policies that limit one job: each decision about it asks all of them. */
 const MAX_POLICIES = 10

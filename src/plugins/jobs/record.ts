@@ -1,7 +1,7 @@
 import { decodeTime, isValid, monotonicFactory } from 'ulid'
+import { isCode } from '../../../common/errors/codes.js'
+import { S3Error, slowDown } from '../../../common/errors/s3-error.js'
 import type { Job, JobFailure, JobProgress, JobStatus, NewJob, PutOff } from '../../api/jobs.js'
-import { isCode } from '../../common/errors/codes.js'
-import { S3Error, slowDown } from '../../common/errors/s3-error.js'
 import { toS3Error } from '../../http/error-reply.js'
 
 /** A job as it is stored, with the members that only the server needs. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Job, NewJob } from '../../api/jobs.js'
 import type { State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { type JobStore, type Origin, type TokenRecord, tokenKeysOf } from './job-store.js'
 
 /**

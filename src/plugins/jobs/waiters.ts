@@ -1,5 +1,5 @@
+import { HOUR_MS } from '../../../common/time.js'
 import type { Job } from '../../api/jobs.js'
-import { HOUR_MS } from '../../common/time.js'
 import type { LiveJob } from './live-job.js'
 import { hasEnded } from './record.js'
 

@@ -1,7 +1,7 @@
+import { OutcomeUnknown } from '../../../common/errors/s3-error.js'
 import type { RunningJob } from '../../api/context.js'
 import type { PluginHost } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
-import { OutcomeUnknown } from '../../common/errors/s3-error.js'
 import type { SpendLedger } from './spend-ledger.js'
 
 type SendingJob = Pick<RunningJob<unknown>, 'job' | 'owned' | 'uncommit'>

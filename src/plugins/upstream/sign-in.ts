@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { upTo } from '../../../common/lru.js'
 import type { Context, RunningJob } from '../../api/context.js'
 import type { Identity } from '../../api/identity.js'
 import type { PluginHost } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
 import type { Records } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { upTo } from '../../common/lru.js'
 
 /** The service refuses the token of a request, or wants one. */
 export class TokenRefused extends Error {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { formatDecimal } from '../../../common/decimal.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { DAY_MS } from '../../../common/time.js'
 import type { PluginState } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
-import { formatDecimal } from '../../common/decimal.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { DAY_MS } from '../../common/time.js'
 
 /**
  * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count

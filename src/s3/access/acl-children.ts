@@ -1,4 +1,4 @@
-import { requireChildren, type XmlNode } from '../../common/xml.js'
+import { requireChildren, type XmlNode } from '../../../common/xml.js'
 
 /** Throws MalformedXML for what an AccessControlPolicy cannot hold beside its grants: none must be ignored. */
 export function requirePolicyChildren(root: XmlNode): void {

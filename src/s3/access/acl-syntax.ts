@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, type XmlNode } from '../../../common/xml.js'
 import { cannedAcl } from '../../access/acl.js'
 import { byEmail, GRANTS, groupOf, isCanonicalId, readGrantees, uriOf } from '../../access/values/acl-values.js'
 import { headerText } from '../../access/values/header-values.js'
 import type { Acl, Grant, Permission } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml, type XmlNode } from '../../common/xml.js'
 import { requireGrantChildren, requirePolicyChildren } from './acl-children.js'
 import type { PublicGrants } from './gateway-acl.js'
 

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, requireChildren } from '../../../common/xml.js'
 import { readOwnership } from '../../access/values/acl-values.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml, requireChildren } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 import { isPrivate } from './acl-operations.js'

@@ -1,6 +1,6 @@
+import { compareUtf8 } from '../../../common/byte-order.js'
 import { actionsOf } from '../../access/language/patterns.js'
 import type { PolicyEntry, PublicPolicy } from '../../api/gateway.js'
-import { compareUtf8 } from '../../common/byte-order.js'
 import { allows, type PublicAction } from '../../gateway/account/policies.js'
 import type { PublicAccess } from './public-access-block.js'
 

@@ -1,10 +1,10 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../../common/xml.js'
 import { isPublic, type Policy } from '../../access/policy.js'
 import type { Context } from '../../api/context.js'
 import type { HiddenAccess, PolicyEntry } from '../../api/gateway.js'
 import type { BucketSettings } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 

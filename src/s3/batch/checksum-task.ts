@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { ReplyHeaders } from '../../api/request.js'
 import {
   type ChecksumAlgorithm,
   checksumAlgorithms,
   checksumHeader,
   createChecksum,
   prepareChecksum,
-} from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+} from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { ReplyHeaders } from '../../api/request.js'
 import type { Row } from './order.js'
 import { contentOf } from './replies.js'
 import { type Outcome, on, type Send } from './task.js'

@@ -1,6 +1,6 @@
-import { checksumAlgorithms } from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, element, escapeXml, notStrict, requireChildren, type XmlNode } from '../../common/xml.js'
+import { checksumAlgorithms } from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { childText, element, escapeXml, notStrict, requireChildren, type XmlNode } from '../../../common/xml.js'
 import { checkedFields, copyHeaders } from './native-order.js'
 import {
   type BatchOperation,

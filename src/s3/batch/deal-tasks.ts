@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { parseAmount } from '../../plugins/upstream/spend-ledger.js'
 import type { Row } from './order.js'
 import { textOf } from './replies.js'

@@ -1,4 +1,4 @@
-import type { XmlNode } from '../../common/xml.js'
+import type { XmlNode } from '../../../common/xml.js'
 import type { FilterSource, Row } from './order.js'
 import { endOf, nodeOf } from './replies.js'
 import type { Send } from './task.js'

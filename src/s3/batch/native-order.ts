@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { checksumAlgorithms } from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { checksumAlgorithms } from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { headerOf } from '../../http/headers.js'
 import { FIELDS } from './manifest.js'
 import {

@@ -1,4 +1,4 @@
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { formatAmount, parseAmount } from '../../plugins/upstream/spend-ledger.js'
 import { type FoundRow, rowsOfFilter } from './filter.js'
 import { etagOf, rowsOfManifest } from './manifest.js'

@@ -1,7 +1,7 @@
 import pMap from 'p-map'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { RequestOwner } from '../../api/child-request.js'
 import type { Records, State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import type { FoundRow } from './filter.js'
 import type { FailedRow, Row, TagPair, TaskResult } from './order.js'
 

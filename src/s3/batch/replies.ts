@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { parseDocument, type XmlNode } from '../../../common/xml.js'
 import type { Reply, Transfer } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { parseDocument, type XmlNode } from '../../common/xml.js'
 
 /** The document of a reply. Throws the S3Error that a late document holds in its place. */
 export async function textOf({ body }: Reply): Promise<string> {

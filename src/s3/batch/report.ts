@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { csvLine, encodeKey } from './csv.js'
 import type { ReportOrder, Row, TaskResult } from './order.js'
 import type { BatchRecord, BatchRun } from './records.js'

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { OwnRequest } from '../../api/child-request.js'
 import type { Reply } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import type { Row } from './order.js'
 
 /** Carries out a request in the name of the creator of the job. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pMap from 'p-map'
-import type { S3Error } from '../../common/errors/s3-error.js'
+import type { S3Error } from '../../../common/errors/s3-error.js'
 import { toS3Error } from '../../http/error-reply.js'
 import type { TaskResult } from './order.js'
 import type { BatchRun, Chunk } from './records.js'

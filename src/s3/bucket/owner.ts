@@ -1,8 +1,8 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { element } from '../../../common/xml.js'
 import type { Context } from '../../api/context.js'
 import type { UploadRecord } from '../../api/state.js'
 import { canonicalId, idOf, OWN_ID } from '../../auth/credentials.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { element } from '../../common/xml.js'
 
 /**
  * Returns the canonical user id of the owner of the caller's buckets, in AWS's form (64 hex digits): one per gateway

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Context } from '../../api/context.js'
 import type { Reply, S3Request } from '../../api/request.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { CORS_METHODS, corsAnswer } from '../../http/cors.js'
 import { empty } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'

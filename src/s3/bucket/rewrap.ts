@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { JobKind, RunningJob } from '../../api/context.js'
 import type { Plugin, PluginHost } from '../../api/plugin.js'
 import type { Records } from '../../api/state.js'
 import type { Rewrapped } from '../../api/store.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 
 const KIND = 'encryption:RewrapBucket'

@@ -1,5 +1,5 @@
-import { S3Error } from '../../common/errors/s3-error.js'
-import { uriEncode } from '../../common/sigv4.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { uriEncode } from '../../../common/sigv4.js'
 import {
   childText,
   document,
@@ -9,7 +9,7 @@ import {
   requireChildren,
   requiredText,
   type XmlNode,
-} from '../../common/xml.js'
+} from '../../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from './bucket-setting.js'
 

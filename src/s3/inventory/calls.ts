@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Context } from '../../api/context.js'
 import type { AnyOperation } from '../../api/operation.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import type { InventoryConfiguration } from './configuration.js'
 import { confirmed } from './operations.js'

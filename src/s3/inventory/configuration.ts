@@ -1,7 +1,4 @@
-import { requireBucketOwner } from '../../access/expected-owner.js'
-import type { Context } from '../../api/context.js'
-import type { ServerKey } from '../../api/encryption.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import {
   childText,
   element,
@@ -11,7 +8,10 @@ import {
   requireChildren,
   requiredText,
   type XmlNode,
-} from '../../common/xml.js'
+} from '../../../common/xml.js'
+import { requireBucketOwner } from '../../access/expected-owner.js'
+import type { Context } from '../../api/context.js'
+import type { ServerKey } from '../../api/encryption.js'
 import { isKeyId, OWN_KEY } from '../../objects/encryption/key-file.js'
 
 declare module '../../api/settings.js' {

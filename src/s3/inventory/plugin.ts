@@ -1,6 +1,6 @@
+import { Pace } from '../../../common/pace.js'
 import type { JobFailure } from '../../api/jobs.js'
 import type { Plugin, PluginGauge, PluginHost } from '../../api/plugin.js'
-import { Pace } from '../../common/pace.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import { inventoryCalls } from './calls.js'
 import { inventoryConfigurations } from './operations.js'

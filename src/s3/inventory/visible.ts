@@ -1,7 +1,7 @@
 import pMap from 'p-map'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { askedOf } from '../../access/required-actions.js'
 import type { Context } from '../../api/context.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { actionsOf, type Column, type ListedObject, type Row } from './columns.js'
 
 /** Decisions at the same time: those by tags and ACLs of objects read records. */

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { BucketOwner } from '../../api/access.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { DAY_MS } from '../../common/time.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { DAY_MS } from '../../../common/time.js'
 import {
   childText,
   document,
@@ -12,7 +11,8 @@ import {
   requiredText,
   wholeNumberText,
   type XmlNode,
-} from '../../common/xml.js'
+} from '../../../common/xml.js'
+import type { BucketOwner } from '../../api/access.js'
 import { filterElement, type LifecycleFilter, readFilter } from './filter.js'
 
 declare module '../../api/settings.js' {

@@ -1,5 +1,4 @@
-import type { Tag } from '../../api/access.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import {
   childText,
   element,
@@ -8,7 +7,8 @@ import {
   requiredText,
   wholeNumberText,
   type XmlNode,
-} from '../../common/xml.js'
+} from '../../../common/xml.js'
+import type { Tag } from '../../api/access.js'
 import { checkTags, OBJECT_TAGS } from '../tags.js'
 
 /** Selects the objects of a rule: those that match all given conditions. */

@@ -1,10 +1,10 @@
 import pMap from 'p-map'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
 import type { StorageClasses } from '../../api/context.js'
 import type { Hooks } from '../../api/hooks.js'
 import type { State } from '../../api/state.js'
 import type { Store, StoredObject } from '../../api/store.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 
 /** By the names that operations of the service have in access logs: `S3.EXPIRE.OBJECT`. */

@@ -1,6 +1,6 @@
+import { compareUtf8 } from '../../../common/byte-order.js'
+import { DAY_MS } from '../../../common/time.js'
 import type { Tag } from '../../api/access.js'
-import { compareUtf8 } from '../../common/byte-order.js'
-import { DAY_MS } from '../../common/time.js'
 import type { LifecycleConfiguration, LifecycleRule, Noncurrent, RuleTime } from './configuration.js'
 import type { LifecycleFilter } from './filter.js'
 

@@ -1,6 +1,6 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { StoredObject } from '../../api/store.js'
 import type { RemovalCondition, VersionEntry } from '../../api/versions.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import { actOnDue, mayGoOn, moveTo, PAGE, type PassDeps, Spared, type Tally } from './pass.js'

@@ -1,5 +1,4 @@
-import type { BucketOwner, Grant } from '../../api/access.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import {
   childText,
   document,
@@ -9,7 +8,8 @@ import {
   requireChildren,
   requiredText,
   type XmlNode,
-} from '../../common/xml.js'
+} from '../../../common/xml.js'
+import type { BucketOwner, Grant } from '../../api/access.js'
 import { whyUnfit } from '../../gateway/keys.js'
 import { grantElement, readGrant } from '../access/acl-syntax.js'
 

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFoldersSoon } from '../../common/files/private-file.js'
-import type { Logger } from '../../common/log.js'
+import { makeFoldersSoon } from '../../../common/files/private-file.js'
+import type { Logger } from '../../../common/log.js'
 import type { LoggingConfiguration } from './configuration.js'
 
 /** Lines that wait for a delivery to the same place. */

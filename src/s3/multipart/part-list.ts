@@ -1,6 +1,3 @@
-import type { Context } from '../../api/context.js'
-import type { S3Request } from '../../api/request.js'
-import type { ObjectChecksum, PartRecord, UploadRecord } from '../../api/state.js'
 import {
   type ChecksumAlgorithm,
   checksumAlgorithms,
@@ -9,10 +6,13 @@ import {
   createChecksum,
   isCombinable,
   prepareChecksum,
-} from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { unquoted } from '../../common/etags.js'
-import { childText, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
+} from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { unquoted } from '../../../common/etags.js'
+import { childText, parseXml, requireChildren, type XmlNode } from '../../../common/xml.js'
+import type { Context } from '../../api/context.js'
+import type { S3Request } from '../../api/request.js'
+import type { ObjectChecksum, PartRecord, UploadRecord } from '../../api/state.js'
 import { headerText } from '../object/attributes.js'
 
 /** A part in the client's list. */

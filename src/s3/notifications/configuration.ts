@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ObjectEvent, ObjectEventName } from '../../api/hooks.js'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import {
   childText,
   document,
@@ -10,7 +9,8 @@ import {
   requireChildren,
   requiredText,
   type XmlNode,
-} from '../../common/xml.js'
+} from '../../../common/xml.js'
+import type { ObjectEvent, ObjectEventName } from '../../api/hooks.js'
 import { arnOfWebhook, webhookOfArn } from './webhooks.js'
 
 declare module '../../api/settings.js' {

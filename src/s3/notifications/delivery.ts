@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Logger } from '../../common/log.js'
+import type { Logger } from '../../../common/log.js'
 import type { Outbox, Queued } from './outbox.js'
 import type { WebhookClient } from './webhook-client.js'
 

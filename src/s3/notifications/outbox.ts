@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import type { Logger } from '../../../common/log.js'
 import type { ObjectEvent } from '../../api/hooks.js'
 import type { Records, State } from '../../api/state.js'
-import type { Logger } from '../../common/log.js'
 
 /** Shortest interval between log lines about dropped messages, ms. */
 const REPORT_MS = 60_000

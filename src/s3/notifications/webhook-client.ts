@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { Agent } from 'undici'
-import { LazyDispatcher } from '../../common/lazy-dispatcher.js'
+import { LazyDispatcher } from '../../../common/lazy-dispatcher.js'
 import type { Webhook } from './webhooks.js'
 
 export interface Sendable {

@@ -1,4 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  parseChecksumAlgorithm,
+} from '../../../common/checksums/checksums.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { headerText, REDIRECT, readRedirect, STORAGE_CLASS } from '../../access/values/header-values.js'
 import type { Context, Registered, ServerFacts } from '../../api/context.js'
 import type { StoredHeaders } from '../../api/gateway.js'
@@ -6,8 +12,6 @@ import type { ObjectEventName } from '../../api/hooks.js'
 import type { Limits } from '../../api/limits.js'
 import type { S3Request } from '../../api/request.js'
 import type { Cause, PutRequest } from '../../api/store.js'
-import { type ChecksumAlgorithm, checksumAlgorithms, parseChecksumAlgorithm } from '../../common/checksums/checksums.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { storedContentEncoding } from '../../http/body/declared-digests.js'
 import { isLabel } from '../../plugins/storage-class.js'
 

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { isLoopback } from '../../../common/cidr.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../../common/xml.js'
 import {
   type EncryptionName,
   headerText,
@@ -13,9 +16,6 @@ import type { Context } from '../../api/context.js'
 import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncryption } from '../../api/encryption.js'
 import type { ReplyHeaders, RequestHead } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
-import { isLoopback } from '../../common/cidr.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { CUSTOMER_KEY_BYTES } from '../../objects/encryption/customer-key.js'
 import { requireApplicable } from '../../objects/encryption/encryption.js'

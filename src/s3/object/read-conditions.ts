@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { listsEtag } from '../../../common/etags.js'
+import { requiredNumber } from '../../../common/query.js'
 import type { ByteRange } from '../../api/gateway.js'
 import type { ReplyHeaders, S3Request } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { listsEtag } from '../../common/etags.js'
-import { requiredNumber } from '../../common/query.js'
 
 /** Header names of the conditions of a read or of the source of a copy. */
 interface ConditionNames {

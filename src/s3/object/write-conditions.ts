@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { listsEtag } from '../../../common/etags.js'
 import type { Precondition } from '../../api/store.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { listsEtag } from '../../common/etags.js'
 
 /**
  * Reads If-None-Match and If-Match of a write:

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { upTo } from '../../../common/lru.js'
+import type { CacheUse } from '../../../common/metrics.js'
 import type { GatewayAccount } from '../../api/identity.js'
-import { upTo } from '../../common/lru.js'
-import type { CacheUse } from '../../common/metrics.js'
 
 /** Age from which an answer is renewed while it still counts, ms. */
 const RENEW_MS = 25_000

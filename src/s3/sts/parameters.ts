@@ -1,5 +1,5 @@
-import { S3Error } from '../../common/errors/s3-error.js'
-import { parseObject } from '../../common/json.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { parseObject } from '../../../common/json.js'
 
 /** The parameters of a call in the query protocol of AWS: each name once. */
 export class Parameters {

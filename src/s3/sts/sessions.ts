@@ -2,10 +2,10 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Credentials, GatewayAccount, Identity, Session } from '../../api/identity.js'
 import type { State } from '../../api/state.js'
 import type { Sessions, Signer } from '../../auth/signer.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { isSameAccount } from '../../gateway/account/session.js'
 import type { AcceptedTokens } from './accepted-tokens.js'
 

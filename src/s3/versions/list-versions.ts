@@ -1,9 +1,9 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { xmlTime } from '../../../common/time.js'
+import { documentBytes, element, escapeXml } from '../../../common/xml.js'
 import { isVersionId } from '../../access/values/query-values.js'
 import type { Context } from '../../api/context.js'
 import type { VersionEntry, VersionPage } from '../../api/versions.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { xmlTime } from '../../common/time.js'
-import { documentBytes, element, escapeXml } from '../../common/xml.js'
 import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import {

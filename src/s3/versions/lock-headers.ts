@@ -1,3 +1,4 @@
+import { S3Error, unless } from '../../../common/errors/s3-error.js'
 import { askedOf } from '../../access/required-actions.js'
 import { headerText } from '../../access/values/header-values.js'
 import {
@@ -13,7 +14,6 @@ import type { RequestedAction } from '../../api/access.js'
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders, RequestBody, S3Request } from '../../api/request.js'
 import type { ObjectLock } from '../../api/versions.js'
-import { S3Error, unless } from '../../common/errors/s3-error.js'
 import { requireLocks } from './version.js'
 
 /** Headers of a write that lock the object, and of GET and HEAD that say how it is locked. */

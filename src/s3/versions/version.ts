@@ -1,7 +1,7 @@
+import type { Query } from '../../../common/query.js'
 import { readVersionId } from '../../access/values/query-values.js'
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
-import type { Query } from '../../common/query.js'
 import { notLocked, notVersioned } from '../../gateway/objects/versions.js'
 import { refuseVersion } from '../../http/read-request.js'
 

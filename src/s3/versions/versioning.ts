@@ -1,5 +1,5 @@
-import { S3Error } from '../../common/errors/s3-error.js'
-import { childText, document, element, parseXml, requireChildren } from '../../common/xml.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import { childText, document, element, parseXml, requireChildren } from '../../../common/xml.js'
 import { requireDigest } from '../../http/read-request.js'
 import { xml } from '../../http/reply.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Plugin } from '../../api/plugin.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { withChanges } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { type AdmitOperator, requireOwnAccount } from './operators.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Caller } from '../../api/identity.js'
 import type { Records, State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { PageOf } from '../../plugins/calls/call.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import type { Selected } from '../../plugins/table.js'

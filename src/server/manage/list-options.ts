@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import { requireOwnAccount } from './operators.js'
 

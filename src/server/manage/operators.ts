@@ -1,6 +1,6 @@
+import { S3Error, slowDown } from '../../../common/errors/s3-error.js'
 import type { Caller } from '../../api/identity.js'
 import type { State } from '../../api/state.js'
-import { S3Error, slowDown } from '../../common/errors/s3-error.js'
 import { hashOf } from '../../plugins/calls/prepare.js'
 
 /** Throws AccessDenied for a caller with an account of its own: what the server keeps for others is not for it. */

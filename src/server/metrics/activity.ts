@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
+import { PeriodicTask, withinDeadline } from '../../../common/time.js'
 import type { Records, State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
-import { PeriodicTask, withinDeadline } from '../../common/time.js'
 import { defineCall } from '../../plugins/calls/define-call.js'
 import type { AccessEntry } from '../access-log.js'
 

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logger } from '../../../common/log.js'
+import type { Metrics } from '../../../common/metrics.js'
+import { isForS3, misdirected } from '../../../common/misdirected.js'
+import type { Scrape } from '../../../common/render-metrics.js'
+import { withinDeadline } from '../../../common/time.js'
 import type { GaugeSample, Plugin, PluginGauge } from '../../api/plugin.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logger } from '../../common/log.js'
-import type { Metrics } from '../../common/metrics.js'
-import { isForS3, misdirected } from '../../common/misdirected.js'
-import type { Scrape } from '../../common/render-metrics.js'
-import { withinDeadline } from '../../common/time.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 
 interface MetricsServerOptions {

@@ -1,5 +1,5 @@
-import { isCode } from '../../common/errors/codes.js'
-import type { Count, Counter, Distribution, Histogram, Metrics } from '../../common/metrics.js'
+import { isCode } from '../../../common/errors/codes.js'
+import type { Count, Counter, Distribution, Histogram, Metrics } from '../../../common/metrics.js'
 import type { AccessEntry } from '../access-log.js'
 
 /** Most codes of plugins that have a series of their own: some come from services behind them. */

@@ -1,4 +1,4 @@
-import { type Rate, TokenBuckets } from '../../common/client-rate.js'
+import { type Rate, TokenBuckets } from '../../../common/client-rate.js'
 
 /** Why a client has to wait. */
 export interface Wait {

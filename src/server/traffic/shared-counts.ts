@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
+import { parseJson } from '../../../common/json.js'
+import { upTo } from '../../../common/lru.js'
 import type { Signals } from '../../api/state.js'
-import { parseJson } from '../../common/json.js'
-import { upTo } from '../../common/lru.js'
 import { type ClientBounds, DueClients, type Usage } from './gate.js'
 
 interface Pending {

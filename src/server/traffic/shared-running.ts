@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { parseJson } from '../../../common/json.js'
 import type { Signals } from '../../api/state.js'
-import { parseJson } from '../../common/json.js'
 import { DueClients } from './gate.js'
 
 /** Time for which changes are collected, ms. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
-import { DAY_SECONDS } from '../../common/time.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import { type Failures, OwnFailures } from '../failure-table.js'
 import type { ClientAddress } from '../http/server.js'
 import type { ServicesLog } from '../log.js'

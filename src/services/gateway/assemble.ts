@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
+import { DiskReserve, isDiskFull } from '../../../common/disk-reserve.js'
 import { Clock } from '../clock.js'
 import { abortableLimit } from '../failure-counts.js'
 import { SharedFailures } from '../failure-table.js'

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { systemFailure } from '../../common/errors/system-errors.js'
+import { systemFailure } from '../../../common/errors/system-errors.js'
 import { type HttpExchange, readBody, type ServiceRequest } from '../http/body.js'
 import { type HeaderList, HttpError, logSystemFailure, ReceiveError } from '../http/errors.js'
 import { reply } from '../http/reply.js'

@@ -11,8 +11,8 @@ import {
   timingSafeEqualHex,
   UNSIGNED_PAYLOAD,
   uriEncode,
-} from '../../common/sigv4.js'
-import { MINUTE_MS } from '../../common/time.js'
+} from '../../../common/sigv4.js'
+import { MINUTE_MS } from '../../../common/time.js'
 import type { Target } from '../http/routes.js'
 import type { Account } from './accounts/accounts.js'
 import type { GatewayContext } from './context.js'

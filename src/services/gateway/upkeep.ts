@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../common/time.js'
+import { HOUR_MS } from '../../../common/time.js'
 import type { GatewayContext } from './context.js'
 import { pruneSums } from './store/body-sums.js'
 import { removeDoomed } from './store/doomed.js'

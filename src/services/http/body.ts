@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import { hasLoneSurrogate, isDeeper, isRecord, parseJson } from '../../common/json.js'
+import { hasLoneSurrogate, isDeeper, isRecord, parseJson } from '../../../common/json.js'
 import { type HeaderList, HttpError, ReceiveError } from './errors.js'
 import { PortRequest } from './port.js'
 import type { Target } from './routes.js'

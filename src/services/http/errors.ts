@@ -1,4 +1,4 @@
-import { type SystemFailure, systemFailure } from '../../common/errors/system-errors.js'
+import { type SystemFailure, systemFailure } from '../../../common/errors/system-errors.js'
 import type { ServicesLog } from '../log.js'
 import { DatabaseUnavailableError } from '../store/database.js'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import type busboy from 'busboy'
-import { type MultipartBounds, openMultipart } from '../../common/multipart.js'
+import { type MultipartBounds, openMultipart } from '../../../common/multipart.js'
 import type { BodySink, Field } from './body.js'
 import { HttpError } from './errors.js'
 

@@ -11,7 +11,7 @@ import {
   type PortRequestMessage,
   packed,
   unpacked,
-} from '../../common/port-messages.js'
+} from '../../../common/port-messages.js'
 import type { HeaderList } from './errors.js'
 
 /** A request of a client in this process, which has arrived with its whole body. */

@@ -1,6 +1,6 @@
 import { read } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
-import { FIRST_WINDOW_BYTES } from '../../common/port-messages.js'
+import { FIRST_WINDOW_BYTES } from '../../../common/port-messages.js'
 import type { HttpExchange, ServiceResponse } from './body.js'
 import type { HeaderList } from './errors.js'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { makePrivateFolder } from '../../common/files/private-file.js'
+import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { abortableLimit } from '../failure-counts.js'
 import { explained } from '../folder-lock.js'
 import type { ServicesLog } from '../log.js'

@@ -1,4 +1,4 @@
-import { DAY_SECONDS } from '../../common/time.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import { type Database, tableOf } from '../store/database.js'
 
 const DEFAULT_EPOCH_SECONDS = 30

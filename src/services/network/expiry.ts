@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { PeriodicTask } from '../../common/time.js'
+import { PeriodicTask } from '../../../common/time.js'
 import type { ServicesLog } from '../log.js'
 import type { EpochClock } from './epoch-clock.js'
 import { NetworkError } from './network.js'

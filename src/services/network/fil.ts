@@ -1,7 +1,7 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base32 } from 'multiformats/bases/base32'
 import { base58btc } from 'multiformats/bases/base58'
-import { formatDecimal } from '../../common/decimal.js'
+import { formatDecimal } from '../../../common/decimal.js'
 
 /** Amounts in attoFIL, 10^-18 FIL, and their texts. */
 

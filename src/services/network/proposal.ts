@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
-import { MINUTE_MS } from '../../common/time.js'
+import { MINUTE_MS } from '../../../common/time.js'
 import type { ServicesLog } from '../log.js'
 import { type Database, DatabaseUnavailableError, LeaseLostError } from '../store/database.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'

@@ -1,4 +1,4 @@
-import type { Document, documents } from '../../common/service-documents.js'
+import type { Document, documents } from '../../../common/service-documents.js'
 import type { Provider } from './network.js'
 
 /** A provider, and when something about it changed, as far as the service that lists it knows. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders } from '../../common/files/private-file.js'
-import { DAY_MS } from '../../common/time.js'
+import { makeFolders } from '../../../common/files/private-file.js'
+import { DAY_MS } from '../../../common/time.js'
 import type { ServicesLog } from '../log.js'
 
 /** When a folder or something in it was changed, ms since 1970. What is removed meanwhile was changed just now. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { z } from 'zod'
-import { keepPrivateFile, makePrivateFolder, readIfExists } from '../../common/files/private-file.js'
+import { keepPrivateFile, makePrivateFolder, readIfExists } from '../../../common/files/private-file.js'
 import { type Database, tableOf } from '../store/database.js'
 import { addressOfKey, addressText } from './fil.js'
 

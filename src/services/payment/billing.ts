@@ -1,5 +1,5 @@
-import type { Document, documents } from '../../common/service-documents.js'
-import { DAY_SECONDS } from '../../common/time.js'
+import type { Document, documents } from '../../../common/service-documents.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import { signerOfText } from './addresses.js'
 import { billingOrders } from './bills.js'
 import { epochsOf, PAYABLE_DAYS } from './contents/retention.js'

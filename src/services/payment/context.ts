@@ -1,4 +1,4 @@
-import type { ClientRate } from '../../common/client-rate.js'
+import type { ClientRate } from '../../../common/client-rate.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'
 import type { Database } from '../store/database.js'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { formatDecimal } from '../../common/decimal.js'
+import { formatDecimal } from '../../../common/decimal.js'
 import { type Database, DatabaseUnavailableError } from '../store/database.js'
 import {
   EARNED,

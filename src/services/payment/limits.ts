@@ -1,5 +1,5 @@
-import type { ClientRateBounds } from '../../common/client-rate.js'
-import { MINUTE_MS } from '../../common/time.js'
+import type { ClientRateBounds } from '../../../common/client-rate.js'
+import { MINUTE_MS } from '../../../common/time.js'
 import type { Pace } from '../http/body.js'
 
 const GiB = 2 ** 30

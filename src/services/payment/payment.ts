@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { ClientRate } from '../../common/client-rate.js'
-import { makePrivateFolder } from '../../common/files/private-file.js'
+import { ClientRate } from '../../../common/client-rate.js'
+import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { type Listening, listen, localUrlOf, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import type { Network } from '../network/network.js'

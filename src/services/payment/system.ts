@@ -1,6 +1,6 @@
 import { arch, availableParallelism, platform } from 'node:os'
-import { version } from '../../common/files/package-folder.js'
-import type { Document, documents } from '../../common/service-documents.js'
+import { version } from '../../../common/files/package-folder.js'
+import type { Document, documents } from '../../../common/service-documents.js'
 import { NetworkError } from '../network/network.js'
 import { averagePrices } from '../platform/prices.js'
 import { checksummed } from './addresses.js'

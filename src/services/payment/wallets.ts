@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { DAY_SECONDS } from '../../common/time.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import { DayTokens } from '../day-tokens.js'
 import { tableOf } from '../store/database.js'
 

@@ -1,4 +1,4 @@
-import type { Document, documents } from '../../common/service-documents.js'
+import type { Document, documents } from '../../../common/service-documents.js'
 import { Columns } from '../columns.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Provider } from '../network/network.js'

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../common/time.js'
+import { MINUTE_MS } from '../../../common/time.js'
 
 const KiB = 1024
 const MiB = 1024 * KiB

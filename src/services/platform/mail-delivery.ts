@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { makePrivateFolder, writePrivateFile } from '../../common/files/private-file.js'
+import { makePrivateFolder, writePrivateFile } from '../../../common/files/private-file.js'
 import { formatFil } from '../network/fil.js'
 import type { Provider } from '../network/network.js'
 import type { Task } from './tasks/task.js'

@@ -1,4 +1,4 @@
-import { PeriodicTask } from '../../common/time.js'
+import { PeriodicTask } from '../../../common/time.js'
 import type { ServicesLog } from '../log.js'
 import { type Lease, tableOf } from '../store/database.js'
 import { type Deliver, type Mail, ServerDownError, type StoredMail } from './mail-delivery.js'

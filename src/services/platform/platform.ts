@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { makePrivateFolder } from '../../common/files/private-file.js'
+import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { OwnFailures, SharedFailures } from '../failure-table.js'
 import { type Listening, listen, type RunningServer, runningServer } from '../http/server.js'
 import type { ServicesLog } from '../log.js'

@@ -1,5 +1,5 @@
-import type { Document, documents } from '../../common/service-documents.js'
-import { DAY_SECONDS } from '../../common/time.js'
+import type { Document, documents } from '../../../common/service-documents.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Network, Provider } from '../network/network.js'
 import type { PlatformExchange } from './exchange.js'

@@ -1,5 +1,5 @@
 import pMap from 'p-map'
-import { DAY_SECONDS } from '../../common/time.js'
+import { DAY_SECONDS } from '../../../common/time.js'
 import { DueWork } from '../due-work.js'
 import type { ServicesLog } from '../log.js'
 import type { Network, Provider } from '../network/network.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
-import { upTo } from '../../common/lru.js'
+import { upTo } from '../../../common/lru.js'
 import { DayTokens } from '../day-tokens.js'
 import { type Failures, OwnFailures } from '../failure-table.js'
 import { HttpError } from '../http/errors.js'

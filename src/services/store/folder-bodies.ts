@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, openSync, read, readdirSync, writev } from 'node:fs'
 import { type FileHandle, open, readdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolders, makeFoldersSoon, syncFolder } from '../../common/files/private-file.js'
-import { freeBuffer } from '../../common/free-buffer.js'
+import { makeFolders, makeFoldersSoon, syncFolder } from '../../../common/files/private-file.js'
+import { freeBuffer } from '../../../common/free-buffer.js'
 import type { ServicesLog } from '../log.js'
 import {
   type Bodies,

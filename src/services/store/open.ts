@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { keepPrivateFile, writePrivateFile } from '../../common/files/private-file.js'
+import { keepPrivateFile, writePrivateFile } from '../../../common/files/private-file.js'
 import type { ServicesLog } from '../log.js'
 import type { Database, Schema, Settings } from './database.js'
 import { openSqlite } from './sqlite.js'

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { crc32 } from '@node-rs/crc32'
 import pLimit from 'p-limit'
-import { childText, type XmlNode } from '../../common/xml.js'
+import { childText, type XmlNode } from '../../../common/xml.js'
 import type { ServicesLog } from '../log.js'
 import {
   type Bodies,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { parseObject } from '../../common/json.js'
+import { parseObject } from '../../../common/json.js'
 import type { ServicesLog } from '../log.js'
 import { BodyError } from './bodies.js'
 import { type S3Client, S3Refusal } from './s3-client.js'

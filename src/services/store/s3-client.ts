@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readAtMost } from '../../common/bounded-text.js'
+import { readAtMost } from '../../../common/bounded-text.js'
 import {
   ALGORITHM,
   canonicalQuery,
@@ -13,8 +13,8 @@ import {
   signingKey,
   stringToSign,
   uriEncode,
-} from '../../common/sigv4.js'
-import { childText, parseDocument, type XmlNode } from '../../common/xml.js'
+} from '../../../common/sigv4.js'
+import { childText, parseDocument, type XmlNode } from '../../../common/xml.js'
 import { BodyError } from './bodies.js'
 import type { S3Credentials, S3Location } from './s3-location.js'
 import type { BodyRequestOutcome, BodyStoreWatch } from './store-metrics.js'

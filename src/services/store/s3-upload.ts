@@ -1,5 +1,5 @@
 import { crc32 } from '@node-rs/crc32'
-import { childText, element } from '../../common/xml.js'
+import { childText, element } from '../../../common/xml.js'
 import { Blocks } from '../http/body.js'
 import { BodyError, type NewBody, nameAgain, type StoredBody } from './bodies.js'
 import { bare, type S3Client, S3Refusal, unavailable } from './s3-client.js'

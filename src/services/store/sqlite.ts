@@ -1,6 +1,6 @@
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
-import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
-import { makePrivateDatabase } from '../../common/files/private-file.js'
+import { DiskReserve, isDiskFull, withReserve } from '../../../common/disk-reserve.js'
+import { makePrivateDatabase } from '../../../common/files/private-file.js'
 import { explained } from '../folder-lock.js'
 import {
   COPYING,

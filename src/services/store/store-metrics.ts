@@ -1,4 +1,4 @@
-import type { Count, Counter, Histogram, Metrics, Sample } from '../../common/metrics.js'
+import type { Count, Counter, Histogram, Metrics, Sample } from '../../../common/metrics.js'
 import type { BodyError } from './bodies.js'
 import { DatabaseUnavailableError } from './database.js'
 

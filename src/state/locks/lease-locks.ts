@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { Logger, Logging } from '../../../common/log.js'
 import type { HeldLock, LockOptions, Locks } from '../../api/locks.js'
 import type { Signals } from '../../api/state.js'
-import type { Logger, Logging } from '../../common/log.js'
 import { busy, recordsFailed } from '../errors.js'
 import { noSignals } from '../signals.js'
 import { HeldLease } from './leased-lock.js'

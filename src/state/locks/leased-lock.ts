@@ -1,5 +1,5 @@
+import type { Logging } from '../../../common/log.js'
 import type { HeldLock } from '../../api/locks.js'
-import type { Logging } from '../../common/log.js'
 import { lockLost } from '../errors.js'
 import type { Lease, LeaseStore } from './memory-leases.js'
 

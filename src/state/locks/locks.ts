@@ -1,5 +1,5 @@
+import { withinDeadline } from '../../../common/time.js'
 import type { HeldLock, LockOptions, Locks, WaitLimit } from '../../api/locks.js'
-import { withinDeadline } from '../../common/time.js'
 import { busy } from '../errors.js'
 
 export function isHeld(lock: HeldLock): boolean {

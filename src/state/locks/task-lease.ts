@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { Logger } from '../../../common/log.js'
 import type { Lease } from '../../api/locks.js'
 import type { State } from '../../api/state.js'
-import type { Logger } from '../../common/log.js'
 
 interface LeaseRecord {
   readonly holder: string

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import type { Logger } from '../../common/log.js'
+import type { Logger } from '../../../common/log.js'
 import type { OpenedSignals } from '../redis/signals.js'
 import { CHANNEL, SignalBoard } from '../signals.js'
 

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logging } from '../../../common/log.js'
+import { CacheUse } from '../../../common/metrics.js'
 import type { RequireOwner } from '../../api/access.js'
 import type { CreationTimes } from '../../api/gateway.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
 import type { State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logging } from '../../common/log.js'
-import { CacheUse } from '../../common/metrics.js'
 
 /**
  * All settings of one bucket in one record, so that they change together. `@birth`, which is not a kind, holds the time

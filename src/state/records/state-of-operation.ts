@@ -1,5 +1,5 @@
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Records, State } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
 import { noSignals } from '../signals.js'
 
 /** The declarations of an operation that decide what it may change. Undefined for work without one, such as a job. */

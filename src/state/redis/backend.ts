@@ -1,6 +1,6 @@
 import { createClient, type RedisClientType } from '@keyv/redis'
-import type { Logger } from '../../common/log.js'
-import { withinDeadline } from '../../common/time.js'
+import type { Logger } from '../../../common/log.js'
+import { withinDeadline } from '../../../common/time.js'
 import type { Backend } from '../backend.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../guard.js'

@@ -1,5 +1,5 @@
 import type { RedisClientType } from '@keyv/redis'
-import type { Logger } from '../../common/log.js'
+import type { Logger } from '../../../common/log.js'
 import { CHANNEL, SignalBoard } from '../signals.js'
 
 export interface OpenedSignals {

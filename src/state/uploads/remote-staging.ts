@@ -1,5 +1,5 @@
+import type { Logging } from '../../../common/log.js'
 import type { PartRecord, Spool } from '../../api/state.js'
-import type { Logging } from '../../common/log.js'
 import { noSuchUpload, partMissing } from '../errors.js'
 import { RemoteStagedPart } from './remote-part.js'
 import { OpenParts, type StagedBytes } from './staged-part.js'

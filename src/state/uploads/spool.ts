@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { FILE_MODE } from '../../../common/files/private-file.js'
 import type { Spool } from '../../api/state.js'
-import { FILE_MODE } from '../../common/files/private-file.js'
 import { stagingFailed } from '../errors.js'
 import { FileWriter, readFile } from '../files.js'
 

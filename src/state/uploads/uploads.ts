@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { S3Error } from '../../../common/errors/s3-error.js'
+import type { Logging } from '../../../common/log.js'
 import type { Locks } from '../../api/locks.js'
 import type {
   CompletedUpload,
@@ -9,8 +11,6 @@ import type {
   UploadRecord,
   Uploads,
 } from '../../api/state.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import type { Logging } from '../../common/log.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
 import type { StagedBytes } from './staged-part.js'

@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Identity } from '../../../src/api/identity.js'
 import type { Plugin, PluginHost } from '../../../src/api/plugin.js'
 import { canonicalId } from '../../../src/auth/credentials.js'
-import { S3Error } from '../../../src/common/errors/s3-error.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { foreigner, startWorld } from './world.js'
 

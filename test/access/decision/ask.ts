@@ -1,7 +1,7 @@
+import type { S3Error } from '../../../common/errors/s3-error.js'
 import { type Decision, type Documents, decide } from '../../../src/access/decide.js'
 import { evaluatePolicy, parsePolicy } from '../../../src/access/policy.js'
 import type { Principal, Question } from '../../../src/access/question.js'
-import type { S3Error } from '../../../src/common/errors/s3-error.js'
 
 export const OWNER = 'a'.repeat(64)
 export const PARTNER = 'b'.repeat(64)

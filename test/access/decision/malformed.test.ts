@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: policy variables look like this
 import t from 'tap'
+import type { S3Error } from '../../../common/errors/s3-error.js'
 import { parsePolicy } from '../../../src/access/policy.js'
-import type { S3Error } from '../../../src/common/errors/s3-error.js'
 import { Random } from '../../fuzz/random.js'
 import { ARN, allow, BUCKET, deny, document, refusal } from './ask.js'
 

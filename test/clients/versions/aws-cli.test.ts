@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Aws, awsVersions } from '../../support/programs/aws-cli.js'
 import { startDealgate } from '../../support/server/dealgate.js'

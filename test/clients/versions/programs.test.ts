@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { bytes, hashesOf, hashTree, KiB, writeTree } from '../../support/content/content.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { rcloneEnv } from '../../support/programs/rclone.js'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { OutcomeUnknown, S3Error } from '../../../common/errors/s3-error.js'
 import type { Plugin } from '../../../src/api/plugin.js'
-import { OutcomeUnknown, S3Error } from '../../../src/common/errors/s3-error.js'
 import { PageOf, withRaw } from '../../../src/plugins/calls/call.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
-import { document, element } from '../../../src/common/xml.js'
+import { DAY_MS } from '../../../common/time.js'
+import { document, element } from '../../../common/xml.js'
 import { batch, done, reaches } from '../../s3/batch/scene.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { S3Client } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t, { type Test } from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { anyOrder } from '../../support/gateway/write-order.js'
 import {
   presignedRequest,

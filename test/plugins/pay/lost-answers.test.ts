@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../../src/common/log.js'
+import { createLogger } from '../../../common/log.js'
 import { acceptLoss } from '../../../src/state/open-backend.js'
 import { openState } from '../../../src/state/open-state.js'
 import { newKeys } from '../../services/payment/payment-client.js'

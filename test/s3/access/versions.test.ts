@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { startWorld, type Who } from '../../access/authorizer/world.js'
 import { contentMd5 } from '../../support/content/content.js'
 import { signedRequest } from '../../support/sign/signed-request.js'

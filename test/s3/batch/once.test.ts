@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import type { OwnRequest } from '../../../src/api/child-request.js'
-import { S3Error } from '../../../src/common/errors/s3-error.js'
 import type { BatchOperation } from '../../../src/s3/batch/order.js'
 import type { BatchRun, Chunk } from '../../../src/s3/batch/records.js'
 import { taskKind } from '../../../src/s3/batch/task-kinds.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { configure, inventory } from '../inventory/scene.js'
 import { batch, done, endpointOf, keysOf, reaches, reportOf } from './scene.js'

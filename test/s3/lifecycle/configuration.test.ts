@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import {
   configurationDocument,
   type LifecycleRule,

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { LifecycleRule, S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { bucketLifecycle } from '../../../src/s3/lifecycle/operations.js'
 import { dueAfter } from '../../../src/s3/lifecycle/rules.js'
 import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { DAY_MS } from '../../../common/time.js'
 import { OWN_ID } from '../../../src/auth/credentials.js'
-import { DAY_MS } from '../../../src/common/time.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
 import { owner } from '../../access/authorizer/world.js'
 import { done } from '../batch/scene.js'

@@ -5,7 +5,7 @@ import {
   checksumHeader,
   createChecksum,
   prepareChecksum,
-} from '../../../src/common/checksums/checksums.js'
+} from '../../../common/checksums/checksums.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { type Sending, send, targetOf } from '../../support/sign/send.js'
 

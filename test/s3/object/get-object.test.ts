@@ -1,5 +1,5 @@
 import t from 'tap'
-import { S3Error } from '../../../src/common/errors/s3-error.js'
+import { S3Error } from '../../../common/errors/s3-error.js'
 import { resolveRange } from '../../../src/gateway/objects/download-body.js'
 import { parseRange } from '../../../src/s3/object/read-conditions.js'
 import { startInProcess } from '../../support/server/in-process.js'

@@ -1,7 +1,7 @@
 import type { S3 } from '@aws-sdk/client-s3'
 import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { contentMd5 } from '../../support/content/content.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, type Wanted } from '../../support/sign/signed-request.js'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { createLogger } from '../../../common/log.js'
 import type { Config } from '../../../src/cli/config/config.js'
 import { openManaged } from '../../../src/cli/serve/managed.js'
-import { createLogger } from '../../../src/common/log.js'
 import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
 
 t.test('the secret of an account is not replaced where other servers would keep the former one', async (t) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { Metrics } from '../../../src/common/metrics.js'
-import { render } from '../../../src/common/render-metrics.js'
+import { Metrics } from '../../../common/metrics.js'
+import { render } from '../../../common/render-metrics.js'
 import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
 
 t.test('the metrics have the versions that run', async (t) => {

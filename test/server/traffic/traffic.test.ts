@@ -1,5 +1,5 @@
 import t from 'tap'
-import { TokenBuckets } from '../../../src/common/client-rate.js'
+import { TokenBuckets } from '../../../common/client-rate.js'
 import type { TrafficBounds } from '../../../src/server/traffic/gate.js'
 import { Traffic } from '../../../src/server/traffic/traffic.js'
 import { SignalBoard } from '../../../src/state/signals.js'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { DAY_MS, HOUR_MS } from '../../../src/common/time.js'
+import { DAY_MS, HOUR_MS } from '../../../common/time.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
 import { LockClock } from '../../../src/services/gateway/store/lock-clock.js'
 import { mustBeFree } from '../../../src/services/gateway/store/object-locks.js'

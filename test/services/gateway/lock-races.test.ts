@@ -1,5 +1,5 @@
 import t from 'tap'
-import { HOUR_MS } from '../../../src/common/time.js'
+import { HOUR_MS } from '../../../common/time.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase, onPostgres } from '../engine.js'
 import { inProcess } from './child.js'

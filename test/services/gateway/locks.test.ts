@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { Clock, rfc3339 } from '../../../src/services/clock.js'
 import { GatewayError } from '../../../src/services/gateway/errors.js'
 import { legacy } from '../../../src/services/gateway/quirks.js'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { silentLog } from '../../../src/services/log.js'
 import { embeddedSchema } from '../../../src/services/network/embedded/embedded-network.js'
 import { openStore } from '../../../src/services/store/open.js'

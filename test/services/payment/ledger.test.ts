@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { makePrivateFolder } from '../../../src/common/files/private-file.js'
+import { makePrivateFolder } from '../../../common/files/private-file.js'
 import { silentLog } from '../../../src/services/log.js'
 import {
   EmbeddedPayments,

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { presignQuery } from '../../../src/common/sigv4.js'
+import { presignQuery } from '../../../common/sigv4.js'
 import { type Endpoint, type Headers, sign } from '../sign.js'
 
 /** An answer is waited for so long, ms. */

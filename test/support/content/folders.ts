@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bringUpToDate } from '../../../src/common/files/data-version.js'
+import { bringUpToDate } from '../../../common/files/data-version.js'
 
 /** Creates a temporary folder and removes it when the test ends. */
 export function temporaryFolder(t: { teardown(run: () => unknown): void }): string {

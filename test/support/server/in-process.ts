@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { S3 } from '@aws-sdk/client-s3'
-import { portTo } from '../../../src/common/port-messages.js'
+import { portTo } from '../../../common/port-messages.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-options.js'
 import { serve } from '../../../src/server/serve.js'

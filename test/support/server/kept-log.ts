@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import type { Logger } from '../../../src/common/log.js'
+import type { Logger } from '../../../common/log.js'
 
 export interface LogLine {
   readonly level: number

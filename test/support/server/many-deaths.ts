@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DAY_MS } from '../../../src/common/time.js'
+import { DAY_MS } from '../../../common/time.js'
 import { parseAmount } from '../../../src/index.js'
 import { countRows } from '../content/rows.js'
 import { type Endpoint, send } from '../sign/send.js'

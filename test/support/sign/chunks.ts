@@ -1,5 +1,5 @@
+import { ALGORITHM, credentialScope, EMPTY_SHA256, signature, signingKey } from '../../../common/sigv4.js'
 import type { ChunkSigning } from '../../../src/api/identity.js'
-import { ALGORITHM, credentialScope, EMPTY_SHA256, signature, signingKey } from '../../../src/common/sigv4.js'
 import type { Signed } from '../../suites/sign.js'
 import { sha256 } from '../content/content.js'
 import { example } from './sign-head.js'

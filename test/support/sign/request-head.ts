@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Query } from '../../../common/query.js'
 import type { Method, RequestHead } from '../../../src/api/request.js'
-import { Query } from '../../../src/common/query.js'
 
 export interface HeadOptions {
   method?: string

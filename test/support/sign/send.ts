@@ -1,5 +1,5 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { presignQuery, UNSIGNED_PAYLOAD, uriEncode } from '../../../src/common/sigv4.js'
+import { presignQuery, UNSIGNED_PAYLOAD, uriEncode } from '../../../common/sigv4.js'
 import { type Endpoint, type Headers, type Signed, type Signing, sign } from '../../suites/sign.js'
 import { sha256 } from '../content/content.js'
 import { until } from '../waiting.js'

@@ -8,7 +8,7 @@ import {
   signature,
   signingKey,
   stringToSign,
-} from '../../../src/common/sigv4.js'
+} from '../../../common/sigv4.js'
 import type { HeadOptions } from './request-head.js'
 
 /** The example account, time and region of Amazon's documentation of SigV4. */

@@ -1,6 +1,6 @@
+import type { FamilySnapshot } from '../../../../common/metrics.js'
+import { aggregate } from '../../../../common/render-metrics.js'
 import type { GatewayAccount } from '../../../api/identity.js'
-import type { FamilySnapshot } from '../../../common/metrics.js'
-import { aggregate } from '../../../common/render-metrics.js'
 import type { ConsoleAddress } from '../../../server/console-address.js'
 import type { Reloaded } from '../../../server/server-plugin.js'
 import type { Lease } from '../../../state/locks/memory-leases.js'

@@ -1,5 +1,5 @@
-import { isRecord, parseObject } from '../../../common/json.js'
-import { type ServiceAnswer, type ServiceCall, ServiceClient } from '../../../common/service-client.js'
+import { isRecord, parseObject } from '../../../../common/json.js'
+import { type ServiceAnswer, type ServiceCall, ServiceClient } from '../../../../common/service-client.js'
 import type { PlatformLogin, PlatformUser, PlatformUsers } from '../../platform/users.js'
 import { GatewayError } from '../errors.js'
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { PeriodicTask } from '../../../common/time.js'
+import { PeriodicTask } from '../../../../common/time.js'
 import type { DealTerms, MadeDeal, Network } from '../../network/network.js'
 import { type Row, tableOf } from '../../store/database.js'
 import { isOver } from '../../store/runs.js'

@@ -1,5 +1,5 @@
 import pMap from 'p-map'
-import { HOUR_MS } from '../../../common/time.js'
+import { HOUR_MS } from '../../../../common/time.js'
 import type { Network } from '../../network/network.js'
 import { pages } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'

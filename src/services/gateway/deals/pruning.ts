@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../../common/time.js'
+import { HOUR_MS } from '../../../../common/time.js'
 import { pages } from '../../store/database.js'
 import type { GatewayCore } from '../core.js'
 import type { EndedDeal } from './deals.js'

@@ -1,4 +1,4 @@
-import { type Document, documents } from '../../../common/service-documents.js'
+import { type Document, documents } from '../../../../common/service-documents.js'
 import type { HeaderList } from '../../http/errors.js'
 import { replyJson } from '../../http/reply.js'
 import type { Fault, NetworkControl } from '../../network/embedded/control.js'

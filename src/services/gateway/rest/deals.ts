@@ -1,4 +1,4 @@
-import type { Document, documents } from '../../../common/service-documents.js'
+import type { Document, documents } from '../../../../common/service-documents.js'
 import { rfc3339 } from '../../clock.js'
 import type { DealTerms } from '../../network/network.js'
 import { providerRecord } from '../../network/provider-record.js'

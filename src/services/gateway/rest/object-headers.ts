@@ -1,4 +1,4 @@
-import { needsSandbox, SANDBOX } from '../../../common/sandbox.js'
+import { needsSandbox, SANDBOX } from '../../../../common/sandbox.js'
 import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
 import { owns } from '../access.js'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { uriEncode } from '../../../common/sigv4.js'
+import { uriEncode } from '../../../../common/sigv4.js'
 import { callerOf, isAllowed, refusalOf } from '../access.js'
 import { GatewayError } from '../errors.js'
 import { isFence, orderOf } from '../exchange.js'

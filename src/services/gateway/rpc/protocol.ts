@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { hasLoneSurrogate, isDeeper } from '../../../common/json.js'
+import { hasLoneSurrogate, isDeeper } from '../../../../common/json.js'
 
 /** Codes of https://www.jsonrpc.org/specification#error_object, and -32000 as gorilla/rpc v2/json2 uses it. */
 const PARSE_ERROR = -32700

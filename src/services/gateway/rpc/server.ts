@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { arch, availableParallelism, hostname, platform } from 'node:os'
 import { z } from 'zod'
-import { version } from '../../../common/files/package-folder.js'
+import { version } from '../../../../common/files/package-folder.js'
 import { type Account, withKeys } from '../accounts/accounts.js'
 import { isSamePair, type KeyPair, MIN_ACCESS_KEY, MIN_SECRET_KEY } from '../accounts/key-pair.js'
 import type { GatewayContext } from '../context.js'

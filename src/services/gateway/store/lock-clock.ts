@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../../../common/time.js'
+import { HOUR_MS } from '../../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
 import type { Database } from '../../store/database.js'
 import { JUMP_MS, type LockTimes, type ObjectLocks } from './object-locks.js'

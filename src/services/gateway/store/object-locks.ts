@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../../common/time.js'
+import { DAY_MS } from '../../../../common/time.js'
 import { type Connection, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../../common/time.js'
+import { DAY_MS } from '../../../../common/time.js'
 import { Clock } from '../../clock.js'
 import { type Database, tableOf } from '../../store/database.js'
 import { checkTerms, type DealRecord, type DealSchedule, reasonToReject } from '../deal-record.js'

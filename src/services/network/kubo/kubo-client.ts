@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { type Dispatcher, Pool } from 'undici'
-import { readAtMost, readBeginning } from '../../../common/bounded-text.js'
+import { readAtMost, readBeginning } from '../../../../common/bounded-text.js'
 import { NetworkError } from '../network.js'
 import { IdleTimeoutError, KuboError, nodeError, unreachable } from './kubo-errors.js'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseJson } from '../../../common/json.js'
+import { parseJson } from '../../../../common/json.js'
 import { NetworkError } from '../network.js'
 
 /** Longest quotation of a node's message. */

@@ -1,6 +1,6 @@
 import type { CID } from 'multiformats/cid'
 import { z } from 'zod'
-import { parseJson } from '../../../common/json.js'
+import { parseJson } from '../../../../common/json.js'
 import { type Car, NetworkError } from '../network.js'
 import { type BlockSource, digestOf, hashesTo, MAX_BLOCK_BYTES, notRetrievable } from '../pack/dag/unixfs.js'
 import { fileForm, type KuboClient } from './kubo-client.js'

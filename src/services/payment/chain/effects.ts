@@ -1,4 +1,4 @@
-import { DAY_SECONDS } from '../../../common/time.js'
+import { DAY_SECONDS } from '../../../../common/time.js'
 import { tableOf } from '../../store/database.js'
 import { inUnits, MAX_ISSUED, PRICE_DECIMALS } from '../embedded-payments.js'
 import type { Lock, LockTable } from '../ledger.js'

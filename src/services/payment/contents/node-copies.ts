@@ -1,4 +1,4 @@
-import { PeriodicTask } from '../../../common/time.js'
+import { PeriodicTask } from '../../../../common/time.js'
 import type { ServicesLog } from '../../log.js'
 import type { KuboNode } from '../../network/kubo/kubo-node.js'
 import { type Pins, pinSchema } from '../../network/kubo/pins.js'

@@ -1,4 +1,4 @@
-import { DAY_SECONDS } from '../../../common/time.js'
+import { DAY_SECONDS } from '../../../../common/time.js'
 import type { DealFile, Network } from '../../network/network.js'
 import { type Connection, type Database, pages, statements } from '../../store/database.js'
 import type { Wallets } from '../wallets.js'

@@ -1,4 +1,4 @@
-import { type ServiceCall, ServiceClient } from '../../../common/service-client.js'
+import { type ServiceCall, ServiceClient } from '../../../../common/service-client.js'
 import { parseFil } from '../../network/fil.js'
 import type { Network, Provider } from '../../network/network.js'
 import { pieceSizeOf } from '../../platform/units.js'

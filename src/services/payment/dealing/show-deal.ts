@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import type { Document, documents } from '../../../common/service-documents.js'
+import type { Document, documents } from '../../../../common/service-documents.js'
 import { stream } from '../../http/send.js'
 import { formatFil } from '../../network/fil.js'
 import { withUnit } from '../../network/provider-record.js'

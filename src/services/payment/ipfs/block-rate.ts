@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Rate, TokenBuckets } from '../../../common/client-rate.js'
+import { type Rate, TokenBuckets } from '../../../../common/client-rate.js'
 
 /** Blocks between two looks at the rate. */
 const LOOKED_AT = 64

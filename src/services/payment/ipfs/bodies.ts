@@ -1,5 +1,5 @@
 import type { CID } from 'multiformats/cid'
-import { needsSandbox } from '../../../common/sandbox.js'
+import { needsSandbox } from '../../../../common/sandbox.js'
 import type { HeaderList } from '../../http/errors.js'
 import type { Span } from '../../http/send.js'
 import type { Resolved } from '../../network/pack/index.js'

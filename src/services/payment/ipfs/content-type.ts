@@ -1,4 +1,4 @@
-import { parseJson } from '../../../common/json.js'
+import { parseJson } from '../../../../common/json.js'
 
 /** Media types of names that web pages and collections of NFTs consist of. */
 const BY_EXTENSION: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { CID } from 'multiformats/cid'
-import { listsEtag, unquoted } from '../../../common/etags.js'
+import { listsEtag, unquoted } from '../../../../common/etags.js'
 import type { HeaderList } from '../../http/errors.js'
 import { reply } from '../../http/reply.js'
 import { parseRange, stream } from '../../http/send.js'

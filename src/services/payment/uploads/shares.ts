@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { Quota } from '../../../common/quota.js'
+import { Quota } from '../../../../common/quota.js'
 import type { ClientAddress } from '../../http/server.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentLimits } from '../limits.js'

@@ -1,5 +1,5 @@
 import pMap from 'p-map'
-import type { Document, documents } from '../../../common/service-documents.js'
+import type { Document, documents } from '../../../../common/service-documents.js'
 import { minerNumber } from '../../platform/units.js'
 import type { PaymentContext } from '../context.js'
 import type { OfflineDeal } from '../dealing/deal-table.js'

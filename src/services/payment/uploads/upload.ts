@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { CID } from 'multiformats/cid'
-import type { Document, documents } from '../../../common/service-documents.js'
+import type { Document, documents } from '../../../../common/service-documents.js'
 import { paced, receive, type ServiceResponse } from '../../http/body.js'
 import { ReceiveError } from '../../http/errors.js'
 import { MultipartForm } from '../../http/form.js'

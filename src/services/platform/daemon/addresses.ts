@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { type Cidr, contains, isLoopback, readCidr } from '../../../common/cidr.js'
+import { type Cidr, contains, isLoopback, readCidr } from '../../../../common/cidr.js'
 
 /**
  * This network, link-local, multicast, reserved and obsolete addresses, and those at which clouds answer with the

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders } from '../../../common/files/private-file.js'
+import { makeFolders } from '../../../../common/files/private-file.js'
 import { type Database, pages } from '../../store/database.js'
 import type { FetchTable, StoredCar } from './fetch-queue.js'
 

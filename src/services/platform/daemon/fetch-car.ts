@@ -3,7 +3,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { type ClientRequest, get as getPlain, type IncomingMessage } from 'node:http'
 import { get as getSecure } from 'node:https'
 import { dirname } from 'node:path'
-import { syncFolder } from '../../../common/files/private-file.js'
+import { syncFolder } from '../../../../common/files/private-file.js'
 import { type CarServers, lookupOf, requireAddress } from './addresses.js'
 
 export interface WantedCar {

@@ -1,4 +1,4 @@
-import type { Document, documents } from '../../../common/service-documents.js'
+import type { Document, documents } from '../../../../common/service-documents.js'
 import { type Connection, statements } from '../../store/database.js'
 import type { TaskRow } from '../csv.js'
 import { minerNumber } from '../units.js'

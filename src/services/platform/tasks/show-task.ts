@@ -1,4 +1,4 @@
-import type { Document, documents } from '../../../common/service-documents.js'
+import type { Document, documents } from '../../../../common/service-documents.js'
 import { HttpError } from '../../http/errors.js'
 import { formatFil } from '../../network/fil.js'
 import { providerRecord } from '../../network/provider-record.js'

@@ -1,4 +1,4 @@
-import { PeriodicTask } from '../../../common/time.js'
+import { PeriodicTask } from '../../../../common/time.js'
 import { Columns } from '../../columns.js'
 import type { ServicesLog } from '../../log.js'
 import { type Connection, type Database, statements, type Value } from '../../store/database.js'

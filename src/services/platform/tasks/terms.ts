@@ -1,4 +1,4 @@
-import { taskFields } from '../../../common/service-documents.js'
+import { taskFields } from '../../../../common/service-documents.js'
 import { HttpError } from '../../http/errors.js'
 import { isMinerId, isUuid } from '../csv.js'
 import type { Fields } from '../fields.js'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFoldersSoon, syncFolder } from '../../../../common/files/private-file.js'
+import { makeFoldersSoon, syncFolder } from '../../../../../common/files/private-file.js'
 
 /** Free bytes that packing leaves on the disk. */
 const MARGIN = 64 * 1024 * 1024

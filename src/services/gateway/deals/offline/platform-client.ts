@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ServiceAnswer, ServiceCall, ServiceClient } from '../../../../common/service-client.js'
+import type { ServiceAnswer, ServiceCall, ServiceClient } from '../../../../../common/service-client.js'
 import { type Network, NetworkError, type Provider } from '../../../network/network.js'
 import { GatewayError } from '../../errors.js'
 import type { TaskForm } from './task-form.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { CID } from 'multiformats/cid'
-import { compareUtf8 } from '../../../../common/byte-order.js'
+import { compareUtf8 } from '../../../../../common/byte-order.js'
 import { type DirectoryEntry, directoryEntry, entryOf, putDirectory, type ReadBlock } from './directory.js'
 import { type BlockSink, type DagNode, notRetrievable, readNode, type UnixfsNode } from './unixfs.js'
 
