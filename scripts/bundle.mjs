@@ -32,7 +32,7 @@ const made = '.bundled'
 /** The program, and what it looks at before the bundle is loaded: copied as they are, for any Node.js reads them. */
 const COPIED = { 'cli.js': 'scripts/cli.mjs', 'needed-node.mjs': 'scripts/needed-node.mjs' }
 const SOURCES = [
-  ...['common', 'src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'],
+  ...['common', 'services', 'src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'],
   ...Object.values(COPIED),
   'scripts/man.mjs',
 ]
@@ -41,9 +41,9 @@ const SOURCES = [
 const ENTRIES = {
   main: 'src/cli.ts',
   man: 'src/cli/man.ts',
-  worker: 'src/services/worker.ts',
-  'commit-worker': 'src/services/network/pack/commit-worker.ts',
-  'pack-worker': 'src/services/network/pack/pack-worker.ts',
+  worker: 'services/worker.ts',
+  'commit-worker': 'services/network/pack/commit-worker.ts',
+  'pack-worker': 'services/network/pack/pack-worker.ts',
   index: 'src/index.ts',
   deal: 'plugins/deal/index.ts',
   task: 'plugins/task/index.ts',

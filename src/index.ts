@@ -1,4 +1,4 @@
-import type { Services, ServicesOptions } from './services/index.js'
+import type { Services, ServicesOptions } from '../services/index.js'
 
 /** For schemas of options and documents, so that plugins need no dependency on zod. */
 export { z } from 'zod'
@@ -13,6 +13,7 @@ export {
 } from '../common/errors/s3-error.js'
 export { createLogger, type Logger, redact } from '../common/log.js'
 export { documents, taskFields } from '../common/service-documents.js'
+export type { Services, ServicesOptions } from '../services/index.js'
 export { openCredentialsFile } from './access/documents.js'
 export type {
   AdmittedWrite,
@@ -119,12 +120,11 @@ export type { Webhook } from './s3/notifications/webhooks.js'
 export { createProxy } from './server/create-proxy.js'
 export { defaultLimits } from './server/limits.js'
 export type { Proxy, ProxyOptions } from './server/proxy-options.js'
-export type { Services, ServicesOptions } from './services/index.js'
 export { renamedMember } from './state/records/renamed-member.js'
 
 /** Starts the embedded services in this process. Loads their code only now, because plugins import this module too. */
 export async function startServices(options: ServicesOptions): Promise<Services> {
-  return (await import('./services/index.js')).startServices(options)
+  return (await import('../services/index.js')).startServices(options)
 }
 export {
   AnswerLost,

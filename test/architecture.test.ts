@@ -31,7 +31,7 @@ const ROOMS = [
   'src/access',
   'src/s3',
   'src/server',
-  'src/services',
+  'services',
   'src/cli',
 ]
 /** The room of a file, -1 for a file of none. */
@@ -40,29 +40,29 @@ const roomOf = (file: string) => ROOMS.findIndex((room) => file.startsWith(`${ro
 const rules: readonly Rule[] = [
   {
     rule: 'the services know the proxy only over HTTP',
-    from: /^src\/services\//,
-    never: /^(src\/(?!services\/)|plugins\/)/,
+    from: /^services\//,
+    never: /^(src|plugins|cli)\//,
     typesToo: true,
   },
   {
     rule: 'the proxy knows the services only over HTTP; the command line starts both',
-    from: /^(src\/(?!services\/|cli|index\.ts)|plugins\/)/,
-    never: /^src\/services\//,
+    from: /^(src\/(?!cli|index\.ts)|plugins\/|common\/)/,
+    never: /^services\//,
     typesToo: true,
   },
   {
     rule: 'undici is used by the client of services, the webhook client and the Kubo client',
-    from: /^(?!common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|src\/services\/network\/kubo\/kubo-client\.ts$)/,
+    from: /^(?!common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|services\/network\/kubo\/kubo-client\.ts$)/,
     never: /^(npm:undici|common\/lazy-dispatcher\.ts)$/,
   },
   {
     rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
-    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|services\/http\/server|http\/relay|plugins\/contain|gateway\/calls\/rest-client|services\/platform\/daemon\/fetch-car|services\/store\/s3-client|cli\/doctor\/gateway-mistakes)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|http\/relay|plugins\/contain|gateway\/calls\/rest-client|cli\/doctor\/gateway-mistakes)\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
     never: /^node:https?$/,
   },
   {
     rule: 'SQLite is used by the services’ database, backups, the SQLite backend of the state, and the locks of folders',
-    from: /^(?!src\/services\/(database|backup|store\/sqlite)\.ts|src\/state\/sqlite-rows\.ts|common\/files\/lock-file\.ts)/,
+    from: /^(?!services\/(database|backup|store\/sqlite)\.ts|src\/state\/sqlite-rows\.ts|common\/files\/lock-file\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   {
@@ -80,7 +80,7 @@ const rules: readonly Rule[] = [
 
 /** Packages that one place of the product imports, types apart, by that place: a file, or a folder. */
 const HOMES: Readonly<Record<string, string>> = {
-  '@node-rs/argon2': 'src/services/platform/password.ts',
+  '@node-rs/argon2': 'services/platform/password.ts',
   busboy: 'common/multipart.ts',
   commander: 'src/cli',
   express: 'src/server/serve.ts',
@@ -91,7 +91,7 @@ const HOMES: Readonly<Record<string, string>> = {
   pino: 'common/log.ts',
   'prom-client': 'common/render-metrics.ts',
   // It may be absent.
-  viem: 'src/services/payment/chain/node.ts',
+  viem: 'services/payment/chain/node.ts',
   xml2js: 'common/xml.ts',
 }
 

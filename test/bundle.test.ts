@@ -9,6 +9,7 @@ t.test('npm start says that it builds, when it does', async (t) => {
   const folder = temporaryFolder(t)
   for (const name of [
     'common',
+    'services',
     'src',
     'plugins',
     'test/suites',

@@ -25,7 +25,16 @@ import { temporaryFolder } from './support/content/folders.js'
 
 const run = promisify(execFile)
 /** What the build of this repository has made of the sources that the package contains. */
-const BUILT = ['console/vendor', 'man', 'dist/app', 'dist/common', 'dist/src', 'dist/plugins', 'dist/test/suites']
+const BUILT = [
+  'console/vendor',
+  'man',
+  'dist/app',
+  'dist/common',
+  'dist/services',
+  'dist/src',
+  'dist/plugins',
+  'dist/test/suites',
+]
 
 /** Tells the calls of the plugin `deal`, and what an endpoint with it answers to one of them without a signature. */
 const PROGRAM = `

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { indexSchema } from '../../src/services/gateway/index-schema.js'
-import { INDEX_FILE } from '../../src/services/gateway/store/schema.js'
-import { silentLog } from '../../src/services/log.js'
-import type { Connection, Schema } from '../../src/services/store/database.js'
-import { openStore } from '../../src/services/store/open.js'
+import { indexSchema } from '../../services/gateway/index-schema.js'
+import { INDEX_FILE } from '../../services/gateway/store/schema.js'
+import { silentLog } from '../../services/log.js'
+import type { Connection, Schema } from '../../services/store/database.js'
+import { openStore } from '../../services/store/open.js'
 
 /** Rows of a transaction: the server beside it waits for its end. */
 const BATCH = 20_000

@@ -6,7 +6,7 @@ import { scryptAsync } from '@noble/hashes/scrypt.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { z } from 'zod'
 import { createPrivateFile } from '../../common/files/private-file.js'
-import { addressOfKey } from '../services/payment/addresses.js'
+import { addressOfKey } from '../../services/payment/addresses.js'
 import { Failure } from './command.js'
 
 /** Cost of scrypt: 128 MiB, as other wallets take it. */

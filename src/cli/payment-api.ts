@@ -1,6 +1,6 @@
 import { AnswerLost, type ServiceAnswer, ServiceClient } from '../../common/service-client.js'
-import { signText } from '../services/payment/addresses.js'
-import { paymentOrderText } from '../services/payment/billing.js'
+import { signText } from '../../services/payment/addresses.js'
+import { paymentOrderText } from '../../services/payment/billing.js'
 import { describeError, Failure } from './command.js'
 import type { WalletKey } from './keystore.js'
 

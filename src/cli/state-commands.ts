@@ -1,6 +1,6 @@
 import { createLogger } from '../../common/log.js'
-import { BodyError } from '../services/store/bodies.js'
-import { parseS3Url } from '../services/store/s3-location.js'
+import { BodyError } from '../../services/store/bodies.js'
+import { parseS3Url } from '../../services/store/s3-location.js'
 import { acceptLoss } from '../state/open-backend.js'
 import { Failure, print } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
@@ -49,7 +49,7 @@ export async function copyState(config: Config, { from, to }: CopyFlags): Promis
 
 async function copyTables(config: Config, from: string, to: string): Promise<void> {
   const progress = new ProgressLine()
-  const { copyServices } = await import('../services/databases.js')
+  const { copyServices } = await import('../../services/databases.js')
   try {
     const copied = await copyServices(from, to, ({ step, service, table, rows }) =>
       progress.show(() => `${step} ${service}, ${table}: ${rows} rows`),
@@ -73,7 +73,7 @@ async function moveBodies(config: Config, from: string, to: string): Promise<voi
   if (isDatabase(data) || isStore(data))
     throw new ConfigError(['Bodies go between a data folder and s3://…: name the database with --database'])
   const progress = new ProgressLine()
-  const { copyBodies } = await import('../services/databases.js')
+  const { copyBodies } = await import('../../services/databases.js')
   try {
     const move = {
       data,

@@ -1,5 +1,5 @@
-import { newPassword } from '../services/platform/password.js'
-import { hasUsers, openUserRegistry, type UserRegistry } from '../services/platform/user-registry.js'
+import { newPassword } from '../../services/platform/password.js'
+import { hasUsers, openUserRegistry, type UserRegistry } from '../../services/platform/user-registry.js'
 import { Failure, print, withRegistry } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { columns, SecretReader } from './keys/key-commands.js'

@@ -1,4 +1,4 @@
-import { BodyError } from '../services/store/bodies.js'
+import { BodyError } from '../../services/store/bodies.js'
 import { describeError, Failure, print } from './command.js'
 import type { Config } from './config/config.js'
 import type { Finding } from './doctor/running-server.js'
@@ -42,7 +42,7 @@ export async function checkVerified(config: Config): Promise<Finding | undefined
 
 async function verified(config: Config, keeps: boolean) {
   const progress = new ProgressLine()
-  const { verifyData } = await import('../services/verify.js')
+  const { verifyData } = await import('../../services/verify.js')
   const options = { data: servicesFolder(config), database: config.database, bodies: bodiesOf(config), keeps }
   try {
     return await verifyData(options, ({ bodies, bytes }) =>

@@ -5,7 +5,7 @@ import { bringUpToDate, DataVersionError, requireUsableVersion } from '../../com
 import { lockFile } from '../../common/files/lock-file.js'
 import { makePrivateDatabase } from '../../common/files/private-file.js'
 import { lockShared } from '../../common/files/shared-lock.js'
-import { startServices } from '../../src/services/index.js'
+import { startServices } from '../../services/index.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { FIRST_WINDOW_BYTES, portTo } from '../../common/port-messages.js'
+import { PortClients, type PortRequest, type PortResponse } from '../../services/http/port.js'
 import { PortWire } from '../../src/gateway/transport/port-wire.js'
 import { type BodyReceiver, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
 import { ask, type WireRequest } from '../../src/gateway/transport/wire.js'
-import { PortClients, type PortRequest, type PortResponse } from '../../src/services/http/port.js'
 
 const MIB = 1024 * 1024
 const URL_OF_GATEWAY = new URL('http://gateway.example:9100')

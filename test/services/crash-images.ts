@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, promises, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
-import { SqliteDatabase } from '../../src/services/store/sqlite.js'
+import { SqliteDatabase } from '../../services/store/sqlite.js'
 import { temporaryFolder } from '../support/content/folders.js'
 
 /** What changes names on the disk. */

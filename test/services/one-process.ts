@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { silentLog } from '../../src/services/log.js'
-import { catalogue } from '../../src/services/network/embedded/catalogue.js'
-import { startPayment } from '../../src/services/payment/payment.js'
-import { startPlatform } from '../../src/services/platform/platform.js'
+import { silentLog } from '../../services/log.js'
+import { catalogue } from '../../services/network/embedded/catalogue.js'
+import { startPayment } from '../../services/payment/payment.js'
+import { startPlatform } from '../../services/platform/platform.js'
 import { open } from './network/embedded-network.js'
 
 /**

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { SignIn } from '../../src/services/platform/users.js'
+import type { SignIn } from '../../services/platform/users.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { endsWithUs, killed } from '../support/server/child.js'
 import { type Answer, type Call, send } from './platform/platform-client.js'

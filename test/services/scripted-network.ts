@@ -11,7 +11,7 @@ import {
   type PackedCar,
   type PackedFile,
   type Provider,
-} from '../../src/services/network/network.js'
+} from '../../services/network/network.js'
 
 interface Kept {
   readonly made: MadeDeal

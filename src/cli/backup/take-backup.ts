@@ -2,8 +2,16 @@ import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { DatabaseSyncInstance as Database } from '@photostructure/sqlite'
 import pMap from 'p-map'
-import { BODIES, type BodyFile, bodiesInStore, bodyFiles, copySnapshot, freeze, INDEX } from '../../services/backup.js'
-import { openSnapshot } from '../../services/store/sqlite.js'
+import {
+  BODIES,
+  type BodyFile,
+  bodiesInStore,
+  bodyFiles,
+  copySnapshot,
+  freeze,
+  INDEX,
+} from '../../../services/backup.js'
+import { openSnapshot } from '../../../services/store/sqlite.js'
 import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
 

@@ -1,7 +1,7 @@
+import { GiB, gatewayLimits } from '../../../services/gateway/limits.js'
 import { GATEWAY_TIMEOUT_MS } from '../../gateway/gateway-call.js'
 import { addressing } from '../../http/addressing.js'
 import { defaultPeriods } from '../../server/limits.js'
-import { GiB, gatewayLimits } from '../../services/gateway/limits.js'
 import { bucketOptions, domain } from './bucket-options.js'
 import {
   accessKey,

@@ -1,9 +1,9 @@
 import { stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { createLogger, type Logger } from '../../../common/log.js'
+import { tryBodies } from '../../../services/gateway/store/open-bodies.js'
 import { EVERY_USER, othersWhoCanRead } from '../../auth/credentials-file.js'
 import { namesOf, readKeyPair } from '../../server/tls.js'
-import { tryBodies } from '../../services/gateway/store/open-bodies.js'
 import { examineStore } from '../../state/open-backend.js'
 import { openState } from '../../state/open-state.js'
 import { obtainPlugins } from '../built-in-plugins.js'
@@ -164,7 +164,7 @@ async function checkCredentials(config: Config): Promise<string | Finding | unde
 async function checkDatabases(config: Config): Promise<Finding | undefined> {
   if (config.gatewayUrl !== undefined) return undefined
   const [{ examineDatabases }, { postgresAdvice }] = await Promise.all([
-    import('../../services/databases.js'),
+    import('../../../services/databases.js'),
     import('../../state/postgres/backend.js'),
   ])
   return examineDatabases(servicesFolder(config), config.database, postgresAdvice)

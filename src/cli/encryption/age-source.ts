@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { CID } from 'multiformats/cid'
-import { AGE_MAGIC } from '../../objects/encryption/age-header.js'
 import {
   type BlockSource,
   CarReader,
@@ -13,7 +12,8 @@ import {
   parseSection,
   resolvePath,
   verifiedBlock,
-} from '../../services/network/pack/index.js'
+} from '../../../services/network/pack/index.js'
+import { AGE_MAGIC } from '../../objects/encryption/age-header.js'
 import { describeError, Failure } from '../command.js'
 
 /** What an age file is read from. */

@@ -1,12 +1,12 @@
 import { S3Error } from '../../../common/errors/s3-error.js'
-import type { GatewayAccount, Identity } from '../../api/identity.js'
-import { canonicalId, OWN_ID } from '../../auth/credentials.js'
-import type { CredentialsChecks } from '../../auth/credentials-file.js'
 import {
   type AccountRegistry,
   hasAccounts,
   openAccountRegistry,
-} from '../../services/gateway/accounts/account-registry.js'
+} from '../../../services/gateway/accounts/account-registry.js'
+import type { GatewayAccount, Identity } from '../../api/identity.js'
+import { canonicalId, OWN_ID } from '../../auth/credentials.js'
+import type { CredentialsChecks } from '../../auth/credentials-file.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { servicesFolder } from '../serve/gateway.js'

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import type { SignIn } from '../../services/platform/users.js'
+import type { SignIn } from '../../../services/platform/users.js'
 import { type Config, variable } from '../config/config.js'
 import { keysFile, type ObtainedKeys } from '../keys/keys.js'
 import { exportLine, shellWord } from '../running.js'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { startServices } from '../../../src/services/index.js'
+import { startServices } from '../../../services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Passed } from '../../support/gateway/between.js'
 import { startInProcess } from '../../support/server/in-process.js'

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
+import { startServices } from '../../../services/index.js'
 import type { GatewayAccount, Identity } from '../../../src/api/identity.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'
-import { startServices } from '../../../src/services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { SecondAccount } from '../../support/gateway/second-account.js'
 import { startInProcess } from '../../support/server/in-process.js'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import task from '../../../plugins/task/index.js'
-import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
+import { openAccountRegistry } from '../../../services/gateway/accounts/account-registry.js'
 import { type Credentials, PASSWORD, startSts } from '../../s3/sts/sts-scene.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, unsignedRequest } from '../../support/sign/signed-request.js'

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { legacy, type QuirkName, startServices } from '../../../src/services/index.js'
+import { legacy, type QuirkName, startServices } from '../../../services/index.js'
 import { owner, startDealProxy } from '../../plugins/deal/proxy.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Passed } from '../../support/gateway/between.js'

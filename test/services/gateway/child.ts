@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import type { GatewayOptions } from '../../../src/services/index.js'
+import type { GatewayOptions } from '../../../services/index.js'
 import { endsWithUs, killed } from '../../support/server/child.js'
 import { type Client, logIn } from './client.js'
 

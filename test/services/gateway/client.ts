@@ -1,9 +1,9 @@
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import type { Test } from 'tap'
-import { openAccountRegistry } from '../../../src/services/gateway/accounts/account-registry.js'
-import type { KeyPair } from '../../../src/services/gateway/accounts/key-pair.js'
-import { type GatewayOptions, type NetworkOptions, type Services, startServices } from '../../../src/services/index.js'
+import { openAccountRegistry } from '../../../services/gateway/accounts/account-registry.js'
+import type { KeyPair } from '../../../services/gateway/accounts/key-pair.js'
+import { type GatewayOptions, type NetworkOptions, type Services, startServices } from '../../../services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { databaseOf } from '../engine.js'
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { GatewayOptions } from '../../../src/services/index.js'
+import type { GatewayOptions } from '../../../services/index.js'
 import { type Answer, type Client, encodeKey, startGateway } from './client.js'
 
 /** Terms that the provider t01000 of the embedded network takes. */

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../common/time.js'
-import { GatewayError } from '../../../src/services/gateway/errors.js'
-import { LockClock } from '../../../src/services/gateway/store/lock-clock.js'
-import { mustBeFree } from '../../../src/services/gateway/store/object-locks.js'
-import { silentLog } from '../../../src/services/log.js'
+import { GatewayError } from '../../../services/gateway/errors.js'
+import { LockClock } from '../../../services/gateway/store/lock-clock.js'
+import { mustBeFree } from '../../../services/gateway/store/object-locks.js'
+import { silentLog } from '../../../services/log.js'
 import { onPostgres } from '../engine.js'
 import { openIndex } from './open-index.js'
 

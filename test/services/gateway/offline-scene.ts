@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import type { GatewayLimits } from '../../../src/services/gateway/limits.js'
-import { type QuirkName, type Services, startServices } from '../../../src/services/index.js'
+import type { GatewayLimits } from '../../../services/gateway/limits.js'
+import { type QuirkName, type Services, startServices } from '../../../services/index.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { until } from '../../support/waiting.js'
 import { send } from '../platform/platform-client.js'

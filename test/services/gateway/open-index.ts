@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { type GatewayTables, indexSchema } from '../../../src/services/gateway/index-schema.js'
-import { silentLog } from '../../../src/services/log.js'
-import type { Database } from '../../../src/services/store/database.js'
-import { openStore } from '../../../src/services/store/open.js'
+import { type GatewayTables, indexSchema } from '../../../services/gateway/index-schema.js'
+import { silentLog } from '../../../services/log.js'
+import type { Database } from '../../../services/store/database.js'
+import { openStore } from '../../../services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 

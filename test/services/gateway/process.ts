@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { type ServicesLog, startServices } from '../../../src/services/index.js'
+import { type ServicesLog, startServices } from '../../../services/index.js'
 
 const ignored = () => {}
 const log: ServicesLog = {

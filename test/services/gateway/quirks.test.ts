@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { featuresOf } from '../../../src/services/gateway/quirks.js'
-import { legacy, parseQuirks, type QuirkName } from '../../../src/services/index.js'
+import { featuresOf } from '../../../services/gateway/quirks.js'
+import { legacy, parseQuirks, type QuirkName } from '../../../services/index.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { Client, MOZILLA, startGateway, twoAccounts } from './client.js'
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { GatewayOptions } from '../../../src/services/index.js'
+import type { GatewayOptions } from '../../../services/index.js'
 import { startRealGateway } from '../../clients/real-gateway/real-gateway.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'

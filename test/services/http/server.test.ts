@@ -2,8 +2,8 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { connect, Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { createHttpServer, listen } from '../../../src/services/http/server.js'
-import { silentLog } from '../../../src/services/log.js'
+import { createHttpServer, listen } from '../../../services/http/server.js'
+import { silentLog } from '../../../services/log.js'
 import { until } from '../../support/waiting.js'
 
 /** Servers of a worker have a second port: `onOwn` is called with each before it listens. */

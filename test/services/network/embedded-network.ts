@@ -3,15 +3,15 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { silentLog } from '../../../src/services/log.js'
-import type { ProviderTerms } from '../../../src/services/network/embedded/catalogue.js'
+import { silentLog } from '../../../services/log.js'
+import type { ProviderTerms } from '../../../services/network/embedded/catalogue.js'
 import {
   type EmbeddedNetwork,
   type EmbeddedNetworkOptions,
   openEmbeddedNetwork,
-} from '../../../src/services/network/embedded/embedded-network.js'
-import type { DealFile, DealRequest, DealTerms, Network, PackedFile } from '../../../src/services/network/network.js'
-import { createCommit, createReadFromCar, pack } from '../../../src/services/network/pack/index.js'
+} from '../../../services/network/embedded/embedded-network.js'
+import type { DealFile, DealRequest, DealTerms, Network, PackedFile } from '../../../services/network/network.js'
+import { createCommit, createReadFromCar, pack } from '../../../services/network/pack/index.js'
 import { databaseOf } from '../engine.js'
 
 export const provider: ProviderTerms = {

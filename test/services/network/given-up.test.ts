@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { DAY_MS } from '../../../common/time.js'
-import { silentLog } from '../../../src/services/log.js'
-import { embeddedSchema } from '../../../src/services/network/embedded/embedded-network.js'
-import { openStore } from '../../../src/services/store/open.js'
+import { silentLog } from '../../../services/log.js'
+import { embeddedSchema } from '../../../services/network/embedded/embedded-network.js'
+import { openStore } from '../../../services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 
 import { join } from 'node:path'
 import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
-import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
+import type { EmbeddedNetwork } from '../../../services/network/embedded/embedded-network.js'
 import {
   addressOfKey,
   addressOfMiner,
@@ -11,10 +11,10 @@ import {
   parseFil,
   priceOfPiece,
   tokenBytes,
-} from '../../../src/services/network/fil.js'
-import type { MadeDeal, PackedCar } from '../../../src/services/network/network.js'
-import { signProposal } from '../../../src/services/network/proposal.js'
-import { Wallet } from '../../../src/services/network/wallet.js'
+} from '../../../services/network/fil.js'
+import type { MadeDeal, PackedCar } from '../../../services/network/network.js'
+import { signProposal } from '../../../services/network/proposal.js'
+import { Wallet } from '../../../services/network/wallet.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import {
   type Asked,

@@ -9,14 +9,14 @@ import * as dagPb from '@ipld/dag-pb'
 import fc from 'fast-check'
 import { CID } from 'multiformats/cid'
 import t, { type Test } from 'tap'
-import { type Car, type DealFile, NetworkError, type PackedFile } from '../../../src/services/network/network.js'
+import { type Car, type DealFile, NetworkError, type PackedFile } from '../../../services/network/network.js'
 import {
   createCommit,
   createReadFromCar,
   dagNames,
   dagNamesInOrder,
   pack,
-} from '../../../src/services/network/pack/index.js'
+} from '../../../services/network/pack/index.js'
 import { bytes, MiB } from '../../support/content/content.js'
 
 const commit = createCommit()

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { BlockRate } from '../../../src/services/payment/ipfs/block-rate.js'
-import { paymentLimits } from '../../../src/services/payment/limits.js'
+import { BlockRate } from '../../../services/payment/ipfs/block-rate.js'
+import { paymentLimits } from '../../../services/payment/limits.js'
 
 async function* blocks(count: number): AsyncIterable<Uint8Array> {
   for (let n = 0; n < count; n++) yield Buffer.from('block')

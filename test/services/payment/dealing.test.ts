@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { CarFolder } from '../../../src/services/payment/dealing/car-folder.js'
+import { CarFolder } from '../../../services/payment/dealing/car-folder.js'
 import { until } from '../../support/waiting.js'
 import { balance, COINS, pass, payerOf, type Row, sumOfLedger, withRegistry } from './payer.js'
 import {

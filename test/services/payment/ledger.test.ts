@@ -2,17 +2,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { makePrivateFolder } from '../../../common/files/private-file.js'
-import { silentLog } from '../../../src/services/log.js'
-import {
-  EmbeddedPayments,
-  formatAmount,
-  MAX_ISSUED,
-  parseAmount,
-} from '../../../src/services/payment/embedded-payments.js'
-import type { PaymentOrder } from '../../../src/services/payment/ledger.js'
-import { paymentSchema } from '../../../src/services/payment/store.js'
-import { DatabaseUnavailableError } from '../../../src/services/store/database.js'
-import { openStore } from '../../../src/services/store/open.js'
+import { silentLog } from '../../../services/log.js'
+import { EmbeddedPayments, formatAmount, MAX_ISSUED, parseAmount } from '../../../services/payment/embedded-payments.js'
+import type { PaymentOrder } from '../../../services/payment/ledger.js'
+import { paymentSchema } from '../../../services/payment/store.js'
+import { DatabaseUnavailableError } from '../../../services/store/database.js'
+import { openStore } from '../../../services/store/open.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 

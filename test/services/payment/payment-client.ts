@@ -4,17 +4,17 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import type { Test } from 'tap'
-import { type ServicesLog, silentLog } from '../../../src/services/log.js'
-import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
-import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
-import { addressOfKey, signText } from '../../../src/services/payment/addresses.js'
+import { type ServicesLog, silentLog } from '../../../services/log.js'
+import { catalogue } from '../../../services/network/embedded/catalogue.js'
+import type { EmbeddedNetwork } from '../../../services/network/embedded/embedded-network.js'
+import { addressOfKey, signText } from '../../../services/payment/addresses.js'
 import {
   type PaymentDeps,
   type PaymentOptions,
   type RunningPayment,
   startPayment,
-} from '../../../src/services/payment/payment.js'
-import { type RunningPlatform, startPlatform } from '../../../src/services/platform/platform.js'
+} from '../../../services/payment/payment.js'
+import { type RunningPlatform, startPlatform } from '../../../services/platform/platform.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 import { open } from '../network/embedded-network.js'

@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import t from 'tap'
-import { checksummed, parseAddress, signerOfText } from '../../../src/services/payment/addresses.js'
+import { checksummed, parseAddress, signerOfText } from '../../../services/payment/addresses.js'
 import { balance, COINS, pass, payerOf, type Row, requestsOf, sumOfLedger } from './payer.js'
 import { inDatabase, logIn, newKeys, nonceFor, startPaymentScene } from './payment-client.js'
 

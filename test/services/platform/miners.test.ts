@@ -1,5 +1,5 @@
 import t from 'tap'
-import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
+import { catalogue } from '../../../services/network/embedded/catalogue.js'
 import { ask, terms } from '../network/embedded-network.js'
 import { startScene } from './platform-client.js'
 

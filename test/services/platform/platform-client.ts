@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { silentLog } from '../../../src/services/log.js'
-import { catalogue } from '../../../src/services/network/embedded/catalogue.js'
-import type { EmbeddedNetwork } from '../../../src/services/network/embedded/embedded-network.js'
-import { newPassword } from '../../../src/services/platform/password.js'
+import { silentLog } from '../../../services/log.js'
+import { catalogue } from '../../../services/network/embedded/catalogue.js'
+import type { EmbeddedNetwork } from '../../../services/network/embedded/embedded-network.js'
+import { newPassword } from '../../../services/platform/password.js'
 import {
   type PlatformDeps,
   type PlatformOptions,
   type RunningPlatform,
   startPlatform,
-} from '../../../src/services/platform/platform.js'
-import { openUserRegistry } from '../../../src/services/platform/user-registry.js'
-import type { SignIn } from '../../../src/services/platform/users.js'
+} from '../../../services/platform/platform.js'
+import { openUserRegistry } from '../../../services/platform/user-registry.js'
+import type { SignIn } from '../../../services/platform/users.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 import { open } from '../network/embedded-network.js'

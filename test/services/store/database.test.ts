@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { silentLog } from '../../../src/services/log.js'
+import { silentLog } from '../../../services/log.js'
 import {
   type Connection,
   type Database,
@@ -12,11 +12,11 @@ import {
   statements,
   together,
   UnknownCommitError,
-} from '../../../src/services/store/database.js'
-import { openStore } from '../../../src/services/store/open.js'
-import { openPostgres } from '../../../src/services/store/postgres.js'
-import { inPostgres, numbered } from '../../../src/services/store/postgres-sql.js'
-import { openSqlite } from '../../../src/services/store/sqlite.js'
+} from '../../../services/store/database.js'
+import { openStore } from '../../../services/store/open.js'
+import { openPostgres } from '../../../services/store/postgres.js'
+import { inPostgres, numbered } from '../../../services/store/postgres-sql.js'
+import { openSqlite } from '../../../services/store/sqlite.js'
 import { startHanging } from '../../state/hanging.js'
 import { postgres } from '../../state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'

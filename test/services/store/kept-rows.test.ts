@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { type Connection, type Database, recent, type Statement } from '../../../src/services/store/database.js'
-import { openSqlite } from '../../../src/services/store/sqlite.js'
+import { type Connection, type Database, recent, type Statement } from '../../../services/store/database.js'
+import { openSqlite } from '../../../services/store/sqlite.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 
 interface Names {

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { Test } from 'tap'
-import { S3Client, type S3Limits } from '../../../src/services/store/s3-client.js'
-import { parseS3Url, type S3Credentials } from '../../../src/services/store/s3-location.js'
-import type { BodyStoreWatch } from '../../../src/services/store/store-metrics.js'
+import { S3Client, type S3Limits } from '../../../services/store/s3-client.js'
+import { parseS3Url, type S3Credentials } from '../../../services/store/s3-location.js'
+import type { BodyStoreWatch } from '../../../services/store/store-metrics.js'
 import { listen } from '../../support/server/listen.js'
 
 const LONG: S3Limits = { maxWaitMs: 60_000, idleMs: 60_000 }

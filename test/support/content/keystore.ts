@@ -2,7 +2,7 @@ import { createCipheriv, randomBytes, scryptSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { addressOfKey } from '../../../src/services/payment/addresses.js'
+import { addressOfKey } from '../../../services/payment/addresses.js'
 
 /** The least that a keystore may choose: `dealgate wallet create` takes half a second of CPU time. */
 const COST = { n: 2, r: 1, p: 1 }

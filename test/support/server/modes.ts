@@ -1,4 +1,4 @@
-import { legacy } from '../../../src/services/index.js'
+import { legacy } from '../../../services/index.js'
 
 /**
  * Modes of the embedded gateway. Everything that depends on the gateway runs in both: `full` has all features of the

@@ -6,9 +6,9 @@ import { bringUpToDate } from '../../../../common/files/data-version.js'
 import type { Logger } from '../../../../common/log.js'
 import { Metrics } from '../../../../common/metrics.js'
 import { aggregate, render } from '../../../../common/render-metrics.js'
+import { featuresOf, parseQuirks } from '../../../../services/gateway/quirks.js'
+import { urlOf } from '../../../../services/http/server.js'
 import { processMetrics } from '../../../server/metrics/process-metrics.js'
-import { featuresOf, parseQuirks } from '../../../services/gateway/quirks.js'
-import { urlOf } from '../../../services/http/server.js'
 import { makeFolder } from '../../../state/folder-record.js'
 import { type Lease, MemoryLeases } from '../../../state/locks/memory-leases.js'
 import { STORE } from '../../../state/signals.js'
@@ -134,7 +134,7 @@ function gatewayOfWorkers(config: Config): Omit<GatewayInUse, 'account'> & Parti
   const platform = {
     url: urlOf(platformHost, platformPort),
     async makeFirstUser() {
-      const { openUserRegistry } = await import('../../../services/platform/user-registry.js')
+      const { openUserRegistry } = await import('../../../../services/platform/user-registry.js')
       const users = await openUserRegistry(servicesFolder(config), database)
       return users.makeFirstUser().finally(() => users.close())
     },

@@ -158,7 +158,7 @@ function leasesBy({ ask, release }: { readonly ask: Ask; readonly release: (leas
 async function gatewayOf(config: Config, log: Logger, ask: Ask): Promise<GatewayInUse> {
   if (config.gatewayUrl !== undefined) return obtainGateway(config, log)
   if (servicesInWorkers(config)) {
-    const { startServices } = await import('../../../services/services.js')
+    const { startServices } = await import('../../../../services/services.js')
     // Not in a thread of its own: only the main thread can share a port.
     return startEmbedded(config, log, { platform: true, starter: { start: startServices } })
   }

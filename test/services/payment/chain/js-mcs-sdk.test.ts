@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseUnits } from 'viem'
-import { readWords } from '../../../../src/services/payment/words.js'
+import { readWords } from '../../../../services/payment/words.js'
 import { newKeys, nonceFor, type PaymentScene } from '../payment-client.js'
 import { startChainScene, untilRead, walletFor } from './chain-scene.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parsePrice, sortable } from '../../../../src/services/platform/units.js'
+import { parsePrice, sortable } from '../../../../services/platform/units.js'
 import { csvOf, formOf, PRIVATE, PUBLIC, startTasks, type TaskScene } from './task-scene.js'
 
 /** Epochs after which providers have bid, and after which the best bid has won. */

@@ -1,13 +1,7 @@
 import t from 'tap'
-import {
-  MAX_ROWS,
-  readTaskCsv,
-  TaskFileError,
-  type TaskRow,
-  writeTaskCsv,
-} from '../../../../src/services/platform/csv.js'
-import { Fields } from '../../../../src/services/platform/fields.js'
-import { readTerms, readUuid } from '../../../../src/services/platform/tasks/terms.js'
+import { MAX_ROWS, readTaskCsv, TaskFileError, type TaskRow, writeTaskCsv } from '../../../../services/platform/csv.js'
+import { Fields } from '../../../../services/platform/fields.js'
+import { readTerms, readUuid } from '../../../../services/platform/tasks/terms.js'
 
 const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { PlatformOptions } from '../../../../src/services/platform/platform.js'
+import type { PlatformOptions } from '../../../../services/platform/platform.js'
 import { type Answer, type Scene, startScene } from '../platform-client.js'
 
 export const URL_OF_CAR = 'http://127.0.0.1:9000/car/1.car'

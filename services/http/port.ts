@@ -1,0 +1,228 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import { Writable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { MessagePort } from 'node:worker_threads'
+import {
+  FIRST_WINDOW_BYTES,
+  type FromClient,
+  type FromServer,
+  PortOutbox,
+  type PortRequestMessage,
+  packed,
+  unpacked,
+} from '../../common/port-messages.js'
+import type { HeaderList } from './errors.js'
+
+/** A request of a client in this process, which has arrived with its whole body. */
+export class PortRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly whole: Buffer
+  readonly complete = true
+  readonly destroyed = false
+  readonly readableDidRead = false
+  /** What is known of its client: it is a program on this machine, and may have gone. */
+  readonly socket: Pick<Socket, 'remoteAddress' | 'readableEnded'> & { destroyed: boolean } = {
+    remoteAddress: '127.0.0.1',
+    readableEnded: false,
+    destroyed: false,
+  }
+
+  get rawHeaders(): string[] {
+    return Object.entries(this.headers as Record<string, string>).flat()
+  }
+
+  constructor([, method, path, headers, body = '']: PortRequestMessage) {
+    this.method = method
+    this.url = path
+    this.headers = headers
+    this.whole = unpacked(body)
+  }
+}
+
+/** The answer to such a request, used as one of node:http. */
+export class PortResponse extends Writable {
+  headersSent = false
+  readonly socket = null
+  readonly #id: number
+  readonly #outbox: PortOutbox<FromServer>
+  readonly #over: () => void
+  #head: readonly [status: number, headers: HeaderList] | undefined
+  #complete = false
+  /** Bytes that the client has granted and that were not sent. */
+  #room = FIRST_WINDOW_BYTES
+  #waiting: (() => void) | undefined
+
+  /** @param over called once, when nothing more is sent */
+  constructor(id: number, outbox: PortOutbox<FromServer>, over: () => void) {
+    super()
+    this.#id = id
+    this.#outbox = outbox
+    this.#over = over
+  }
+
+  writeHead(status: number, headers: HeaderList): this {
+    this.headersSent = true
+    this.#head = [status, headers]
+    return this
+  }
+
+  flushHeaders(): void {
+    if (this.#head) this.#outbox.post([this.#id, ...this.#head])
+    this.#head = undefined
+  }
+
+  /** The body of a port has arrived already. */
+  writeContinue(): void {}
+
+  /** An answer in one piece takes no part in the machinery of streams, which would cost more than to send it. */
+  override end(chunk?: unknown): this {
+    if (!this.#head || this.writableLength > 0 || this.destroyed) return super.end(chunk)
+    const { body, memory } = packed(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk ?? '')))
+    this.#outbox.post([this.#id, ...this.#head, body], memory)
+    this.#head = undefined
+    this.#finish()
+    return this
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.flushHeaders()
+    // Copied: the buffer of a file is filled again when it has been written.
+    const copy = new Uint8Array(chunk)
+    this.#post(copy)
+    if (this.#room > 0) done()
+    else this.#waiting = done
+  }
+
+  /** Resolves with the bytes that may be sent, at least 1. Rejects when the client has gone. */
+  async room(): Promise<number> {
+    if (this.#room <= 0 && !this.destroyed) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve
+      })
+    }
+    if (this.destroyed) throw new Error('The client has disconnected.')
+    return this.#room
+  }
+
+  /** Sends a chunk within the room, whose memory moves to the client. Not to be mixed with `write`. */
+  give(chunk: Uint8Array<ArrayBuffer>): void {
+    this.flushHeaders()
+    this.#post(chunk)
+  }
+
+  #post(chunk: Uint8Array<ArrayBuffer>): void {
+    this.#outbox.post([this.#id, chunk], chunk.buffer)
+    this.#room -= chunk.length
+  }
+
+  override _final(done: () => void): void {
+    this.flushHeaders()
+    this.#outbox.post([this.#id, true])
+    this.#finish()
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    if (!this.#complete) this.#outbox.post([this.#id, false])
+    this.#finish()
+    this.#go()
+    done(error)
+  }
+
+  /** The client takes more bytes of the body. */
+  granted(bytes: number): void {
+    this.#room += bytes
+    if (this.#room > 0) this.#go()
+  }
+
+  #go(): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    waiting?.()
+  }
+
+  #finish(): void {
+    if (this.#complete) return
+    this.#complete = true
+    this.#over()
+  }
+}
+
+/** The clients in this process. */
+export class PortClients {
+  readonly #maxHeaderBytes: number
+  readonly #serve: (request: PortRequest, response: PortResponse) => void
+  readonly #ports = new Set<MessagePort>()
+  #running = 0
+  #idle: (() => void) | undefined
+
+  /** @param maxHeaderBytes of a request; as for HTTP, the answer to a longer one is 431 */
+  constructor(maxHeaderBytes: number, serve: (request: PortRequest, response: PortResponse) => void) {
+    this.#maxHeaderBytes = maxHeaderBytes
+    this.#serve = serve
+  }
+
+  /** Answers the requests that come over the port, until the client closes it. */
+  attach(port: MessagePort): void {
+    const outbox = new PortOutbox<FromServer>(port)
+    const running = new Map<number, { readonly request: PortRequest; readonly response: PortResponse }>()
+    const take = (message: FromClient): void => {
+      const [id, what] = message
+      if (typeof what === 'string' && headBytes(message as PortRequestMessage) > this.#maxHeaderBytes) {
+        outbox.post([id, 431, ['content-length', 0], ''])
+      } else if (typeof what === 'string') {
+        const request = new PortRequest(message as PortRequestMessage)
+        const response = new PortResponse(id, outbox, () => {
+          running.delete(id)
+          if (--this.#running === 0) this.#idle?.()
+        })
+        running.set(id, { request, response })
+        this.#running++
+        this.#serve(request, response)
+      } else if (typeof what === 'number') running.get(id)?.response.granted(what)
+      else cut(running.get(id))
+    }
+    this.#ports.add(port)
+    port.on('message', (messages: readonly FromClient[]) => {
+      for (const message of messages) take(message)
+    })
+    port.on('close', () => {
+      this.#ports.delete(port)
+      for (const exchange of [...running.values()]) cut(exchange)
+    })
+    // The server that listens keeps the thread alive.
+    port.unref()
+  }
+
+  /** Lets running requests end for at most `stopMs`, then closes the ports. */
+  async close(stopMs: number): Promise<void> {
+    if (this.#running > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, stopMs)
+        this.#idle = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    // What has ended in this turn of the event loop is sent at its end.
+    await turn()
+    for (const port of this.#ports) port.close()
+  }
+}
+
+function headBytes([, method, path, headers]: PortRequestMessage): number {
+  let bytes = method.length + path.length
+  for (const name in headers) bytes += name.length + (headers[name] ?? '').length
+  return bytes
+}
+
+/** The client has gone. */
+function cut(exchange: { readonly request: PortRequest; readonly response: PortResponse } | undefined): void {
+  if (!exchange) return
+  exchange.request.socket.destroyed = true
+  exchange.response.destroy()
+}

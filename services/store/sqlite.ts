@@ -1,0 +1,382 @@
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
+import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
+import { makePrivateDatabase } from '../../common/files/private-file.js'
+import { explained } from '../folder-lock.js'
+import {
+  COPYING,
+  type Connection,
+  type Database,
+  type EarlyDatabase,
+  incompleteError,
+  type Lease,
+  type Schema,
+  type Snapshot,
+  type Statement,
+  type Value,
+} from './database.js'
+import { Changes, KeptRows } from './kept-rows.js'
+import { soleLease } from './lease.js'
+
+/** Longest wait for a transaction of another process, ms. */
+const MAX_BUSY_MS = 5000
+
+/** Most transactions per commit; bounds how long a commit blocks the event loop. */
+const MAX_BATCH = 256
+
+/**
+ * Opens or creates a database in a file, and brings its schema up to date. Throws DataFolderError when the disk fails,
+ * and RangeError when a later version of this program wrote the database.
+ * @param keepRoom true to keep disk space, to be released on a full disk for transactions that may use it
+ */
+export function openSqlite<T>(file: string, schema: Schema<T>, keepRoom = false): Database<T> {
+  const writer = openWriter(file, schema)
+  // The writer may have needed what an earlier process has kept.
+  const reserve = keepRoom ? new DiskReserve(file) : undefined
+  try {
+    const db = new SqliteDatabase(writer, file, schema, reserve)
+    reserve?.hold()
+    return db
+  } catch (error) {
+    writer.close()
+    throw error
+  }
+}
+
+/**
+ * Committed transactions survive `kill -9` and power failure: they are on the disk
+ * (https://www.sqlite.org/pragma.html#pragma_synchronous). The connection holds no lock for its lifetime; see
+ * `lockFolder`. While prepared statements exist, SQLite keeps the locks of a closed connection until they are garbage
+ * collected, and a restart in the same process would meet them.
+ */
+function openWriter(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
+  const reserve = new DiskReserve(file)
+  try {
+    // SQLite creates two files beside the database, which do not fit on a full disk.
+    return withReserve(reserve, () => open(file, schema))
+  } catch (error) {
+    throw explained(file, error)
+  } finally {
+    reserve.stop()
+  }
+}
+
+function open(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
+  makePrivateDatabase(file)
+  const db = new DatabaseSync(file)
+  try {
+    db.exec(`
+      PRAGMA busy_timeout = ${MAX_BUSY_MS};
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA foreign_keys = ON;
+      PRAGMA cache_size = -32768;
+    `)
+    if (!schema.filling && isIncomplete(db)) throw incompleteError(schema)
+    adapt(db, schema)
+    applySteps(db, schema)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** A crash leaves the version before a step or after it. */
+function applySteps(db: DatabaseSyncInstance, { steps, owner }: Schema<unknown>): void {
+  const version = db.prepare('PRAGMA user_version').get().user_version as number
+  if (version > steps.length) {
+    throw new RangeError(`A later version of dealgate has written the data of ${owner}: start that version.`)
+  }
+  for (const [n, step] of steps.entries()) {
+    if (n >= version) db.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${n + 1}; COMMIT;`)
+  }
+}
+
+/** Another process may have taken the first step meanwhile. */
+function adapt(db: DatabaseSyncInstance, schema: Pick<Schema<unknown>, 'adapt'>): void {
+  if (schema.adapt === undefined) return
+  const early: EarlyDatabase = {
+    columns: (table) =>
+      db
+        .prepare('SELECT name FROM pragma_table_info(?)')
+        .all(table)
+        .map(({ name }) => String(name)),
+    exec: (sql) => db.exec(sql),
+  }
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    if (db.prepare('PRAGMA user_version').get().user_version === 0) schema.adapt(early)
+    db.exec('COMMIT')
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+function isIncomplete(db: DatabaseSyncInstance): boolean {
+  return db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPYING) !== undefined
+}
+
+/** Opens a database that stays as it is. */
+export function readSqlite(file: string): { readonly connection: Connection; close(): void } {
+  const reader = openReader(file)
+  return { connection: connectionOf(reader), close: () => reader.close() }
+}
+
+function openReader(file: string): DatabaseSyncInstance {
+  const reader = new DatabaseSync(file, { readOnly: true })
+  reader.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}; PRAGMA cache_size = -32768;`)
+  return reader
+}
+
+/** The database of a file at one moment. */
+export interface FileSnapshot {
+  readonly db: DatabaseSyncInstance
+  close(): void
+}
+
+/**
+ * Opens the last committed state. It stays the same while it is read, whatever is written meanwhile. Close it soon: the
+ * write-ahead log cannot be truncated until then.
+ */
+export function openSnapshot(file: string): FileSnapshot {
+  const db = openReader(file)
+  try {
+    db.exec('BEGIN')
+    // The first read determines the moment.
+    db.prepare('SELECT 1 FROM sqlite_schema').get()
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  return {
+    db,
+    close: () => {
+      // Without it, the transaction would last until the statements are garbage collected.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      db.close()
+    },
+  }
+}
+
+interface Job {
+  readonly work: () => Promise<unknown>
+  readonly takesRoom: boolean
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+  outcome?: { readonly value: unknown } | { readonly error: unknown }
+}
+
+/**
+ * Two connections: one for transactions, and one for all other statements, which sees nothing that is not committed.
+ *
+ * Group commit: all transactions of one turn of the event loop share a commit and its fsync. One that throws rolls back
+ * its own writes only. Statements are synchronous: their promises are fulfilled already, so that a batch from BEGIN to
+ * COMMIT takes one turn, and nothing else of this process comes between.
+ */
+export class SqliteDatabase<T> implements Database<T> {
+  readonly read: T
+  readonly shared = false
+  readonly #writer: DatabaseSyncInstance
+  readonly #reader: DatabaseSyncInstance
+  readonly #changes: Changes
+  readonly #file: string
+  readonly #schema: Pick<Schema<T>, 'tables'>
+  readonly #tables: T
+  readonly #reserve: DiskReserve | undefined
+  #queue: Job[] = []
+  #scheduled = false
+  #inTransaction = false
+  #closed: Promise<void> | undefined
+  #stopped: Error | undefined
+  #idle: (() => void) | undefined
+
+  constructor(writer: DatabaseSyncInstance, file: string, schema: Pick<Schema<T>, 'tables'>, reserve?: DiskReserve) {
+    this.#writer = writer
+    this.#reserve = reserve
+    this.#file = file
+    this.#reader = openReader(file)
+    this.#schema = schema
+    this.#changes = new Changes(this.#reader.prepare('PRAGMA data_version'))
+    this.read = schema.tables(connectionOf(this.#reader, undefined, this.#changes))
+    const mustBeOpen = () => {
+      if (!this.#inTransaction) throw new Error('The transaction of this statement has ended.')
+    }
+    this.#tables = schema.tables(connectionOf(writer, mustBeOpen))
+  }
+
+  async snapshot(): Promise<Snapshot<T>> {
+    const { db, close } = openSnapshot(this.#file)
+    return { read: this.#schema.tables(connectionOf(db)), close: async () => close() }
+  }
+
+  requireRoom(): void {
+    if (this.#reserve?.hold() === false) {
+      throw Object.assign(new Error('The disk is full: the remaining space is reserved for removals.'), {
+        code: 'ENOSPC',
+      })
+    }
+  }
+
+  lease(): Lease<T> {
+    return soleLease(this)
+  }
+
+  transaction<R>(work: (tables: T) => Promise<R>, { takesRoom = false } = {}): Promise<R> {
+    if (this.#closed !== undefined) return Promise.reject(new Error('The database is closed.'))
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped)
+    return new Promise<R>((resolve, reject) => {
+      this.#queue.push({
+        work: () => work(this.#tables),
+        takesRoom,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      })
+      this.#schedule()
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= new Promise<void>((resolve) => {
+      if (this.#scheduled) this.#idle = resolve
+      else resolve()
+    }).then(() => {
+      // The next start may find a full disk.
+      this.#reserve?.hold(true)
+      this.#reserve?.stop()
+      this.#reader.close()
+      // SQLite itself does so when the statements are garbage collected, which may be never.
+      this.#truncateLog()
+      this.#writer.close()
+    })
+    return this.#closed
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    setImmediate(async () => {
+      const batch = this.#queue.splice(0, MAX_BATCH)
+      try {
+        await this.#commit(batch)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+      this.#scheduled = false
+      if (this.#queue.length > 0) this.#schedule()
+      else this.#idle?.()
+    })
+  }
+
+  async #commit(batch: readonly Job[], again = this.#reserve !== undefined): Promise<void> {
+    const turn = endOfTurn()
+    try {
+      this.#writer.exec('BEGIN IMMEDIATE')
+      this.#inTransaction = true
+      for (const job of batch) await this.#attempt(job, turn.ended)
+      this.#writer.exec('COMMIT')
+    } catch (error) {
+      if (this.#writer.isTransaction) this.#writer.exec('ROLLBACK')
+      for (const job of batch) job.outcome = { error }
+    } finally {
+      this.#changes.mayHaveChanged()
+      this.#inTransaction = false
+      turn.cancel()
+    }
+    const retried = again ? batch.filter(needsRoom) : []
+    for (const job of batch) {
+      if (retried.includes(job)) continue
+      const { outcome, resolve, reject } = job
+      if (outcome !== undefined && 'value' in outcome) resolve(outcome.value)
+      else reject(outcome?.error)
+    }
+    if (retried.length > 0) await this.#commitInReserve(retried)
+  }
+
+  /** Commits the jobs one by one, so that little space is enough, and checkpoints the log of each before the next. */
+  async #commitInReserve(jobs: readonly Job[]): Promise<void> {
+    this.#reserve?.release()
+    for (const job of jobs) {
+      this.#truncateLog()
+      await this.#commit([job], false)
+    }
+  }
+
+  /** Does not wait for readers: a reader in this thread could not end meanwhile. */
+  #truncateLog(): void {
+    this.#writer.exec('PRAGMA busy_timeout = 0')
+    try {
+      this.#writer.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // A reader holds the log: there may be enough space nevertheless.
+    } finally {
+      this.#writer.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}`)
+    }
+  }
+
+  async #attempt(job: Job, ended: Promise<never>): Promise<void> {
+    this.#writer.exec('SAVEPOINT job')
+    try {
+      job.outcome = { value: await Promise.race([job.work(), ended]) }
+    } catch (error) {
+      // What such work does later could be committed with that of others.
+      if (error instanceof LateWorkError) this.#stopped = error
+      // SQLite itself rolls back the whole transaction on some errors, such as a full disk: stop here then.
+      if (this.#stopped !== undefined || !this.#writer.isTransaction) throw error
+      this.#writer.exec('ROLLBACK TO job')
+      job.outcome = { error }
+    }
+    this.#writer.exec('RELEASE job')
+  }
+}
+
+function needsRoom({ takesRoom, outcome }: Job): boolean {
+  return !takesRoom && outcome !== undefined && 'error' in outcome && isDiskFull(outcome.error)
+}
+
+/** A mistake in this program: the database takes no further transactions. */
+class LateWorkError extends Error {
+  override readonly name = 'LateWorkError'
+}
+
+function endOfTurn(): { readonly ended: Promise<never>; cancel(): void } {
+  let timer: NodeJS.Immediate | undefined
+  const ended = new Promise<never>((_, reject) => {
+    timer = setImmediate(() => reject(new LateWorkError('A transaction waits for something else than its statements.')))
+  })
+  ended.catch(() => {})
+  return { ended, cancel: () => clearImmediate(timer) }
+}
+
+function connectionOf(db: DatabaseSyncInstance, mayRun?: () => void, changes?: Changes): Connection {
+  return { engine: 'sqlite', prepare: (sql) => statement(db, sql, mayRun, changes) }
+}
+
+function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void, changes?: Changes): Statement {
+  const prepared = db.prepare(sql)
+  let inArrays: typeof prepared | undefined
+  const kept = changes && new KeptRows(changes, (value) => prepared.get(value) as object | undefined)
+  return {
+    ...(kept && { recent: async <R>(value: string | number) => kept.get(value) as R | undefined }),
+    async get<R>(...values: readonly Value[]) {
+      mayRun?.()
+      return prepared.get(...values) as R | undefined
+    },
+    async all<R>(...values: readonly Value[]) {
+      mayRun?.()
+      return prepared.all(...values) as R[]
+    },
+    async arrays<R>(...values: readonly Value[]) {
+      mayRun?.()
+      if (inArrays === undefined) {
+        inArrays = db.prepare(sql)
+        inArrays.setReturnArrays(true)
+      }
+      return inArrays.all(...values) as R[]
+    },
+    async run(...values: readonly Value[]) {
+      mayRun?.()
+      return Number(prepared.run(...values).changes)
+    },
+  }
+}
