@@ -32,15 +32,25 @@ const made = '.bundled'
 /** The program, and what it looks at before the bundle is loaded: copied as they are, for any Node.js reads them. */
 const COPIED = { 'cli.js': 'scripts/cli.mjs', 'needed-node.mjs': 'scripts/needed-node.mjs' }
 const SOURCES = [
-  ...['common', 'services', 'src', 'plugins', 'test/suites', 'package.json', 'package-lock.json', 'scripts/bundle.mjs'],
+  ...[
+    'common',
+    'services',
+    'src',
+    'plugins',
+    'cli',
+    'test/suites',
+    'package.json',
+    'package-lock.json',
+    'scripts/bundle.mjs',
+  ],
   ...Object.values(COPIED),
   'scripts/man.mjs',
 ]
 
 /** Files of `dist/app` and their sources. The folder is flat, because threads are found beside what starts them. */
 const ENTRIES = {
-  main: 'src/cli.ts',
-  man: 'src/cli/man.ts',
+  main: 'cli/main.ts',
+  man: 'cli/man.ts',
   worker: 'services/worker.ts',
   'commit-worker': 'services/network/pack/commit-worker.ts',
   'pack-worker': 'services/network/pack/pack-worker.ts',

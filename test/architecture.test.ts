@@ -32,7 +32,7 @@ const ROOMS = [
   'src/s3',
   'src/server',
   'services',
-  'src/cli',
+  'cli',
 ]
 /** The room of a file, -1 for a file of none. */
 const roomOf = (file: string) => ROOMS.findIndex((room) => file.startsWith(`${room}/`))
@@ -46,7 +46,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'the proxy knows the services only over HTTP; the command line starts both',
-    from: /^(src\/(?!cli|index\.ts)|plugins\/|common\/)/,
+    from: /^(src\/(?!index\.ts)|plugins\/|common\/)/,
     never: /^services\//,
     typesToo: true,
   },
@@ -57,7 +57,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
-    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|http\/relay|plugins\/contain|gateway\/calls\/rest-client|cli\/doctor\/gateway-mistakes)\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|http\/relay|plugins\/contain|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
     never: /^node:https?$/,
   },
   {
@@ -72,7 +72,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'only the command that runs it imports the suite for plugins',
-    from: /^(src\/(?!cli\/plugins\.ts)|plugins\/)/,
+    from: /^(?!cli\/plugins\.ts$|test\/)/,
     never: /^test\//,
     typesToo: true,
   },
@@ -82,7 +82,7 @@ const rules: readonly Rule[] = [
 const HOMES: Readonly<Record<string, string>> = {
   '@node-rs/argon2': 'services/platform/password.ts',
   busboy: 'common/multipart.ts',
-  commander: 'src/cli',
+  commander: 'cli',
   express: 'src/server/serve.ts',
   'http-proxy-middleware': 'src/server/passthrough-forward.ts',
   'ipaddr.js': 'common/cidr.ts',
@@ -96,11 +96,7 @@ const HOMES: Readonly<Record<string, string>> = {
 }
 
 /** Commands, which make one request each: the only users of global fetch. */
-const GLOBAL_FETCH = [
-  'src/cli/doctor/gateway-mistakes.ts',
-  'src/cli/encryption/age-source.ts',
-  'src/cli/endpoint-call.ts',
-]
+const GLOBAL_FETCH = ['cli/doctor/gateway-mistakes.ts', 'cli/encryption/age-source.ts', 'cli/endpoint-call.ts']
 
 /** Longest file of the product, lines. */
 const MAX_LINES = 400
@@ -170,7 +166,7 @@ for (const [name, home] of Object.entries(HOMES)) {
 
 t.same(
   [...files]
-    .filter(([file, text]) => file !== 'src/cli/config/config.ts' && /\bprocess\.env\b/.test(text))
+    .filter(([file, text]) => file !== 'cli/config/config.ts' && /\bprocess\.env\b/.test(text))
     .map(([file]) => file),
   [],
   'only cli/config/config.ts reads the environment',
@@ -234,7 +230,7 @@ t.test('rooms', async (t) => {
 
 t.test('layers', async (t) => {
   // The command line alone stands on the plugins.
-  const heightOf = (target: string) => (target.startsWith('plugins/') ? roomOf('src/cli/') : roomOf(target))
+  const heightOf = (target: string) => (target.startsWith('plugins/') ? roomOf('cli/') : roomOf(target))
   const upwards = (file: string, targets: readonly string[]) =>
     targets.filter((target) => heightOf(target) > roomOf(file)).map((target) => `${file} imports ${target}`)
   const rooms = product.filter((file) => roomOf(file) >= 0)

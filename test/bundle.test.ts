@@ -12,6 +12,7 @@ t.test('npm start says that it builds, when it does', async (t) => {
     'services',
     'src',
     'plugins',
+    'cli',
     'test/suites',
     'scripts',
     'package.json',

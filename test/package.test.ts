@@ -33,6 +33,7 @@ const BUILT = [
   'dist/services',
   'dist/src',
   'dist/plugins',
+  'dist/cli',
   'dist/test/suites',
 ]
 

@@ -2,9 +2,9 @@ import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Batch, type FromWorker, type ToWorker } from '../../cli/serve/workers/messages.js'
+import { Supervisor } from '../../cli/serve/workers/supervisor.js'
 import { createLogger } from '../../common/log.js'
-import { Batch, type FromWorker, type ToWorker } from '../../src/cli/serve/workers/messages.js'
-import { Supervisor } from '../../src/cli/serve/workers/supervisor.js'
 import { type Lease, MemoryLeases } from '../../src/state/locks/memory-leases.js'
 
 const WORKERS = 8

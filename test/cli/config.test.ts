@@ -9,7 +9,7 @@ import {
   readConfig,
   statedValue,
   unknownVariables,
-} from '../../src/cli/config/config.js'
+} from '../../cli/config/config.js'
 import { runCli } from '../support/server/cli.js'
 
 function problemsOf(run: () => unknown): readonly string[] {

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { changeSection } from '../../src/cli/aws-profile.js'
+import { changeSection } from '../../cli/aws-profile.js'
 import { Client } from '../services/gateway/client.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { awsVersions } from '../support/programs/aws-cli.js'

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { flagOf, optionNames, options, variableOf } from '../../src/cli/config/config.js'
+import { flagOf, optionNames, options, variableOf } from '../../cli/config/config.js'
 import { runCli, startCli } from '../support/server/cli.js'
 
 t.test('--version and --help', async (t) => {

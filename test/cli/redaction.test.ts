@@ -1,7 +1,7 @@
 import t from 'tap'
+import { ConfigError, flagOf, optionNames, readConfig } from '../../cli/config/config.js'
+import { flagName } from '../../cli/config/options.js'
 import { redactMessage, redactValue } from '../../common/redact-value.js'
-import { ConfigError, flagOf, optionNames, readConfig } from '../../src/cli/config/config.js'
-import { flagName } from '../../src/cli/config/options.js'
 import { runCli } from '../support/server/cli.js'
 
 const SECRET = 'hunter2/hunter2'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type Config, type Option, optionNames, options, readConfig } from '../../src/cli/config/config.js'
-import { shownOptions } from '../../src/cli/config/shown-options.js'
+import { type Config, type Option, optionNames, options, readConfig } from '../../cli/config/config.js'
+import { shownOptions } from '../../cli/config/shown-options.js'
 
 const defaults = readConfig({ env: {} })
 

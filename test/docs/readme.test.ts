@@ -1,23 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { builtInPlugins } from '../../cli/built-in-plugins.js'
+import { defaultText } from '../../cli/command.js'
+import { allCommands, sentence, treeOf } from '../../cli/completion/command-tree.js'
+import { flagOf, nameOf as nameInFile, type Option, optionNames, options, variableOf } from '../../cli/config/config.js'
+import { manualPages } from '../../cli/man.js'
+import { createProgram } from '../../cli/program.js'
 import { codes } from '../../common/errors/codes.js'
 import { type DocumentFields, documents } from '../../common/service-documents.js'
 import { quirks } from '../../services/gateway/quirks.js'
 import { routes } from '../../services/platform/routes.js'
 import type { AnyOperation } from '../../src/api/operation.js'
-import { builtInPlugins } from '../../src/cli/built-in-plugins.js'
-import { defaultText } from '../../src/cli/command.js'
-import { allCommands, sentence, treeOf } from '../../src/cli/completion/command-tree.js'
-import {
-  flagOf,
-  nameOf as nameInFile,
-  type Option,
-  optionNames,
-  options,
-  variableOf,
-} from '../../src/cli/config/config.js'
-import { manualPages } from '../../src/cli/man.js'
-import { createProgram } from '../../src/cli/program.js'
 import { makePlugin } from '../../src/plugins/define-plugin.js'
 import { optionFacts } from '../../src/plugins/describe/option-facts.js'
 import { routeText } from '../../src/plugins/table.js'

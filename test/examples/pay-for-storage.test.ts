@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openKeystore } from '../../src/cli/keystore.js'
+import { openKeystore } from '../../cli/keystore.js'
 import { bytes } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { writeKeystore } from '../support/content/keystore.js'

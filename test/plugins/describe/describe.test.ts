@@ -146,7 +146,7 @@ t.test('no operation is kept out of the table', async (t) => {
   const { proxy } = await startInProcess(t, 'full', { identities: [owner], plugins })
   const inTable = new Set(proxy.operations.map(({ operation: { name } }) => name))
   const declaration = /\bdefine(?:Operation|Call)(?:<[^>]*>)?\(\{\s*(?:\.\.\.\w+,\s*)*name: '(\w+)'/g
-  const declared = ['src', 'plugins'].flatMap((folder) =>
+  const declared = ['src', 'plugins', 'cli'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       // What `plugin new` writes is a plugin of the user's.
       .filter((file) => file.endsWith('.ts') && !file.endsWith('plugin-new.ts'))

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { type ConfigError, readConfig } from '../../../cli/config/config.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
-import { type ConfigError, readConfig } from '../../../src/cli/config/config.js'
 import { readConfiguration, selectors } from '../../../src/s3/notifications/configuration.js'
 import { eventMessage, testMessage } from '../../../src/s3/notifications/outbox.js'
 import { Sequencer } from '../../../src/s3/notifications/sender.js'
