@@ -1,6 +1,6 @@
-import * as builtIn from '../plugins/index.js'
 import { type Loadable, type LoadedPlugin, loadPlugins } from '../src/plugins/load-plugins.js'
 import type { Config } from './config/config.js'
+import * as builtIn from './shipped-plugins.js'
 
 export const builtInPlugins: readonly Loadable[] = Object.values(builtIn)
 

@@ -84,7 +84,7 @@ function packageJson(name: string, dealgate: string): string {
 
 function indexJs(name: string): string {
   return `// @ts-check
-import { defineCall, definePlugin, z } from 'dealgate'
+import { defineCall, definePlugin, z } from 'dealgate/plugin'
 
 /** @param {string} word */
 const getGreeting = (word) =>

@@ -54,7 +54,9 @@ const ENTRIES = {
   worker: 'services/worker.ts',
   'commit-worker': 'services/network/pack/commit-worker.ts',
   'pack-worker': 'services/network/pack/pack-worker.ts',
-  index: 'src/index.ts',
+  index: 'cli/index.ts',
+  plugin: 'src/plugin.ts',
+  paid: 'plugins/paid/index.ts',
   deal: 'plugins/deal/index.ts',
   task: 'plugins/task/index.ts',
   pay: 'plugins/pay/index.ts',
@@ -89,9 +91,18 @@ async function bundle(draft) {
   const build = await rolldown({
     input: Object.fromEntries(Object.entries(ENTRIES).map(([name, source]) => [name, join(root, source)])),
     platform: 'node',
+    // Nothing in them changes what a bundle contains.
+    tsconfig: false,
     external: OUTSIDE,
     onLog,
-    resolve: { alias: { dealgate$: join(root, ENTRIES.index) }, extensionAlias: { '.js': ['.ts', '.js'] } },
+    resolve: {
+      alias: {
+        dealgate$: join(root, ENTRIES.index),
+        'dealgate/plugin': join(root, ENTRIES.plugin),
+        'dealgate/paid': join(root, ENTRIES.paid),
+      },
+      extensionAlias: { '.js': ['.ts', '.js'] },
+    },
   })
   const { output } = await build.write({
     dir: draft,

@@ -4,7 +4,7 @@
  *   dealgate serve --plugin ./dist/examples/hello-plugin/index.js
  *   curl --aws-sigv4 aws:amz:us-east-1:s3 -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" http://127.0.0.1:9000/-/hello/v1/greeting
  */
-import { defineCall, definePlugin, S3Error, z } from 'dealgate'
+import { defineCall, definePlugin, S3Error, z } from 'dealgate/plugin'
 
 const source = 'docs/plugins.md#the-example'
 const result = z.object({ Text: z.string() })

@@ -1,4 +1,4 @@
-import type { PeriodicRun, PluginHost } from 'dealgate'
+import type { PeriodicRun, PluginHost } from 'dealgate/plugin'
 import { COPY, type CopyInput } from './copy-job.js'
 import type { Copy, Shelf } from './shelf.js'
 

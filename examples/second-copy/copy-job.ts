@@ -1,4 +1,4 @@
-import { type JobKind, type PluginHost, Retry, S3Error } from 'dealgate'
+import { type JobKind, type PluginHost, Retry, S3Error } from 'dealgate/plugin'
 import type { Shelf } from './shelf.js'
 
 /** Also the name of the call that makes a copy: an identity with a list of actions needs this action. */

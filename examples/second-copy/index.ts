@@ -7,7 +7,7 @@
  *   dealgate serve --config shelf.json
  *   aws s3api put-object --storage-class SHELF --bucket photos --key cat.jpg --body cat.jpg
  */
-import { definePlugin, z } from 'dealgate'
+import { definePlugin, z } from 'dealgate/plugin'
 import { checkCopies } from './check-copies.js'
 import { copyJobs } from './copy-job.js'
 import { getCopy, makeCopy } from './operations.js'

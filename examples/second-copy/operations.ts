@@ -1,4 +1,4 @@
-import { defineCall, S3Error, z } from 'dealgate'
+import { defineCall, S3Error, z } from 'dealgate/plugin'
 import { COPY, type CopyInput } from './copy-job.js'
 import type { Shelf } from './shelf.js'
 

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { PluginState, Records } from 'dealgate'
+import type { PluginState, Records } from 'dealgate/plugin'
 
 /** A copy of an object. Plain JSON. */
 export interface Copy {

@@ -1,4 +1,4 @@
-import type { PluginHost, StorageClass } from 'dealgate'
+import type { PluginHost, StorageClass } from 'dealgate/plugin'
 import { COPY, type CopyInput } from './copy-job.js'
 
 const NAME = 'SHELF'

@@ -1,4 +1,5 @@
-import { type Context, parseAmount, publicNetwork, S3Error } from 'dealgate'
+import { publicNetwork } from 'dealgate/paid'
+import { type Context, parseAmount, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import { backupSchedules, checkSchedules } from './periodic/schedules.js'
 import { offlineConfiguration } from './terms/offline-terms.js'
@@ -82,7 +83,7 @@ export const dealConfiguration = z.strictObject({
 
 export type DealConfiguration = z.output<typeof dealConfiguration>
 
-declare module 'dealgate' {
+declare module 'dealgate/plugin' {
   interface SettingTypes {
     deal: DealConfiguration
   }

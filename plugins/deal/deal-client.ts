@@ -1,16 +1,14 @@
+import { lenient, type ProviderDocument, providerShape } from 'dealgate/paid'
 import {
   documents,
   type Gateway,
   type GatewayAnswer,
   type GatewayCall,
   type Logger,
-  lenient,
   OutcomeUnknown,
-  type ProviderDocument,
-  providerShape,
   redact,
   S3Error,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import type { DealTerms } from './terms/terms.js'
 

@@ -1,4 +1,4 @@
-import { type Context, S3Error } from 'dealgate'
+import { type Context, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import { type DealClient, type GatewayDeal, type GatewayDealState, instantOf, timeOf } from './deal-client.js'
 import type { DealDeps } from './deps.js'

@@ -1,4 +1,4 @@
-import { type Context, PageOf, type PageRequest, S3Error } from 'dealgate'
+import { type Context, PageOf, type PageRequest, S3Error } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { z } from 'zod'
 import { DealClient, type DealSubject, type History, type HistoryEntry } from './deal-client.js'

@@ -1,17 +1,13 @@
 import {
-  type Context,
   capOf,
   countByState,
-  type Jobs,
   openFilLedger,
-  type PluginGauge,
-  type PluginHost,
   type SpendCaps,
   type SpendLedger,
   type SpendLedgerOptions,
-  type StoredObject,
   spendGauges,
-} from 'dealgate'
+} from 'dealgate/paid'
+import type { Context, Jobs, PluginGauge, PluginHost, StoredObject } from 'dealgate/plugin'
 import { LocalCopies } from './archive/local-copies.js'
 import { configurationOf } from './configuration.js'
 import { BudgetWaits } from './jobs/budget-waits.js'

@@ -1,4 +1,4 @@
-import { definePlugin } from 'dealgate'
+import { definePlugin } from 'dealgate/plugin'
 import { restores } from './archive/restore-job.js'
 import { archiveClasses, LocalCopyUpkeep } from './archive/upkeep.js'
 import { configurationOf } from './configuration.js'

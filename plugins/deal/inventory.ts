@@ -1,4 +1,4 @@
-import type { InventoryFields, InventoryValues, StoredObject } from 'dealgate'
+import type { InventoryFields, InventoryValues, StoredObject } from 'dealgate/plugin'
 import { documentOf } from './deal-document.js'
 import type { DealDeps } from './deps.js'
 import { type DealRecord, holds } from './records/deal-records.js'

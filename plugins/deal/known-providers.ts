@@ -1,4 +1,5 @@
-import { type Context, type ProviderDocument, parseAmount, S3Error } from 'dealgate'
+import type { ProviderDocument } from 'dealgate/paid'
+import { type Context, parseAmount, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import { DealClient } from './deal-client.js'
 import { visibility } from './deal-entries.js'

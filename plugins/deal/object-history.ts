@@ -1,4 +1,4 @@
-import type { Context, Job, StoredObject } from 'dealgate'
+import type { Context, Job, StoredObject } from 'dealgate/plugin'
 import { z } from 'zod'
 import { wholeSeconds } from './deal-document.js'
 import type { DealDeps } from './deps.js'

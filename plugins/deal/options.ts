@@ -1,4 +1,4 @@
-import { filPerDay, serviceOptions } from 'dealgate'
+import { filPerDay, serviceOptions } from 'dealgate/paid'
 import { z } from 'zod'
 import { ARCHIVE_CLASSES } from './configuration.js'
 import { violationsOf } from './terms/terms.js'

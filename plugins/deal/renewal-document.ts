@@ -1,4 +1,4 @@
-import { type Context, S3Error, type StoredObject } from 'dealgate'
+import { type Context, S3Error, type StoredObject } from 'dealgate/plugin'
 import { configurationOf, isEvicted } from './configuration.js'
 import { type dealDocument, wholeSeconds } from './deal-document.js'
 import type { DealDeps } from './deps.js'

@@ -1,4 +1,4 @@
-import { type Context, S3Error, type StoredObject } from 'dealgate'
+import { type Context, S3Error, type StoredObject } from 'dealgate/plugin'
 import { z } from 'zod'
 import { statedTerms } from './terms/terms.js'
 

@@ -1,4 +1,5 @@
-import { IdentitySecrets, PaidService, type PluginHost, secretKeyHash } from 'dealgate'
+import { IdentitySecrets, PaidService, secretKeyHash } from 'dealgate/paid'
+import type { PluginHost } from 'dealgate/plugin'
 import { type Mode, ServiceFacts } from './facts.js'
 import type { PayOptions } from './options.js'
 import type { Wallets } from './sign-in.js'

@@ -1,4 +1,5 @@
-import { type AnswerPart, answerParts, answerShape, documents, lenient, listed, member, membersOf } from 'dealgate'
+import { type AnswerPart, answerParts, answerShape, lenient, listed, member, membersOf } from 'dealgate/paid'
+import { documents } from 'dealgate/plugin'
 import { z } from 'zod'
 
 const positive = lenient.count.pipe(z.int().positive())

@@ -1,4 +1,4 @@
-import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate'
+import { type Context, type Expansion, type ExpansionSubject, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from './deps.js'
 import { bill, detail, type OfflineDeal, offlineDeal, payment, type ShownUpload } from './documents.js'

@@ -1,4 +1,5 @@
-import { type PluginHost, parseAmount, priceStatistics, repeatable, type ServiceClient } from 'dealgate'
+import { priceStatistics } from 'dealgate/paid'
+import { type PluginHost, parseAmount, repeatable, type ServiceClient } from 'dealgate/plugin'
 import type { z } from 'zod'
 import { systemConfig } from './documents.js'
 import type { PayOptions } from './options.js'

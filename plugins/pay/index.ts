@@ -1,4 +1,5 @@
-import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
+import { countByState, spendGauges } from 'dealgate/paid'
+import { type AnyOperation, definePlugin, type PluginGauge } from 'dealgate/plugin'
 import { PayDeps } from './deps.js'
 import { payExpansion } from './expand.js'
 import { payInventory } from './inventory.js'

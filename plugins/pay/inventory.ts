@@ -1,4 +1,4 @@
-import type { InventoryFields, PluginHost } from 'dealgate'
+import type { InventoryFields, PluginHost } from 'dealgate/plugin'
 import type { PayDeps } from './deps.js'
 
 /** The column of inventories about payments. It asks no service: that would be a call for each object. */

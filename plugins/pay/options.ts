@@ -1,4 +1,4 @@
-import { filPerDay, serviceOptions } from 'dealgate'
+import { filPerDay, serviceOptions } from 'dealgate/paid'
 import { z } from 'zod'
 
 const DAY = 86_400

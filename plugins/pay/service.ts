@@ -1,4 +1,5 @@
-import { AnswerReader, type Envelope, quoted, S3Error, TokenRefused } from 'dealgate'
+import { AnswerReader, type Envelope, quoted, TokenRefused } from 'dealgate/paid'
+import { S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 
 /** Errors for what only the call can name. */

@@ -1,12 +1,5 @@
-import {
-  type Actor,
-  type Identity,
-  type IdentitySecrets,
-  type PluginHost,
-  requireToken,
-  S3Error,
-  TokenRefused,
-} from 'dealgate'
+import { type Actor, type IdentitySecrets, requireToken, TokenRefused } from 'dealgate/paid'
+import { type Identity, type PluginHost, S3Error } from 'dealgate/plugin'
 import type { Mode } from './facts.js'
 import type { PayOptions } from './options.js'
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { AnswerLost, readAnswer, type ServiceAnswer, type ServiceClient } from 'dealgate'
+import { AnswerLost, readAnswer, type ServiceAnswer, type ServiceClient } from 'dealgate/plugin'
 
 export interface FilePost {
   readonly path: readonly string[]

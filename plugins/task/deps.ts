@@ -1,4 +1,5 @@
-import { PaidService, type PluginHost } from 'dealgate'
+import { PaidService } from 'dealgate/paid'
+import type { PluginHost } from 'dealgate/plugin'
 import { MadeTasks, type TaskAttempt } from './create/made-tasks.js'
 import type { TaskOptions } from './options.js'
 import { type Logins, openLogins, Tokens } from './sign-in.js'

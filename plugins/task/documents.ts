@@ -1,13 +1,5 @@
-import {
-  type AnswerPart,
-  answerParts,
-  answerShape,
-  documents,
-  lenient,
-  member,
-  membersOf,
-  providerShape,
-} from 'dealgate'
+import { type AnswerPart, answerParts, answerShape, lenient, member, membersOf, providerShape } from 'dealgate/paid'
+import { documents } from 'dealgate/plugin'
 import { z } from 'zod'
 
 const { text, count } = answerParts

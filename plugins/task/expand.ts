@@ -1,4 +1,4 @@
-import { type Context, type Expansion, type ExpansionSubject, repeatable, S3Error } from 'dealgate'
+import { type Context, type Expansion, type ExpansionSubject, repeatable, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from './deps.js'
 import { bid, platformDeal, type TaskDetail, task, taskDetail, withUuid } from './documents.js'

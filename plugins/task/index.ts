@@ -1,4 +1,5 @@
-import { type AnyOperation, countByState, definePlugin, type PluginGauge, spendGauges } from 'dealgate'
+import { countByState, spendGauges } from 'dealgate/paid'
+import { type AnyOperation, definePlugin, type PluginGauge } from 'dealgate/plugin'
 import { acceptBid, acceptBids, quoteBid } from './create/accept.js'
 import { createTasks } from './create/job.js'
 import { TaskDeps } from './deps.js'

@@ -1,4 +1,4 @@
-import { type ListedProvider, type PluginServices, repeatable } from 'dealgate'
+import { type ListedProvider, type PluginServices, repeatable } from 'dealgate/plugin'
 import type { TaskDeps } from './deps.js'
 import { listOf, provider } from './documents.js'
 import { platform } from './platform.js'

@@ -1,4 +1,4 @@
-import { filPerDay, serviceOptions } from 'dealgate'
+import { filPerDay, serviceOptions } from 'dealgate/paid'
 import { z } from 'zod'
 import { FIELD_NAMES } from './platform.js'
 

@@ -1,4 +1,5 @@
-import { AnswerReader, type Envelope, quoted, S3Error, TokenRefused, taskFields } from 'dealgate'
+import { AnswerReader, type Envelope, quoted, TokenRefused } from 'dealgate/paid'
+import { S3Error, taskFields } from 'dealgate/plugin'
 
 export interface Refusals {
   /** The platform does not know what the path names. */

@@ -1,17 +1,13 @@
 import {
   type Actor,
   accountOrKeyHash,
-  type Identity,
   IdentitySecrets,
   lenient,
-  type PluginHost,
-  repeatable,
   requireToken,
-  S3Error,
-  type ServiceClient,
   TokenRefused,
   timesOfToken,
-} from 'dealgate'
+} from 'dealgate/paid'
+import { type Identity, type PluginHost, repeatable, S3Error, type ServiceClient } from 'dealgate/plugin'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { TaskOptions } from './options.js'

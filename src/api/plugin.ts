@@ -57,7 +57,7 @@ interface CreatedFromBucket {
 
 /**
  * What plugins offer each other, by name. Each may be absent: a plugin that uses one works without it. A plugin adds
- * its own by `declare module 'dealgate' { interface PluginServices { ... } }`.
+ * its own by `declare module 'dealgate/plugin' { interface PluginServices { ... } }`.
  */
 export interface PluginServices {
   /** A list of storage providers, up to a minute old. Rejects with S3Error. */

@@ -2,7 +2,7 @@ import type { Logging } from '../../common/log.js'
 /**
  * Settings of a bucket that the gateway cannot store: the type of each kind. A feature adds its kind where it is
  * defined, by `declare module '../api/settings.js' { interface SettingTypes { cors: CorsConfiguration } }`; a plugin
- * adds one that has its own name, by `declare module 'dealgate'`. Values are plain JSON.
+ * adds one that has its own name, by `declare module 'dealgate/plugin'`. Values are plain JSON.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled in by the features
 export interface SettingTypes {}

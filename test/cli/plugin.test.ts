@@ -54,7 +54,7 @@ t.test('check tells what a plugin does wrong, and ends though the plugin does no
   symlinkSync(resolve('.'), join(folder, 'node_modules', 'dealgate'))
   writeFileSync(
     join(folder, 'bad.mjs'),
-    `import { defineOperation, definePlugin, z } from 'dealgate'
+    `import { defineOperation, definePlugin, z } from 'dealgate/plugin'
     let started = 0
     let last
     const on = (more) => ({ method: 'GET', resource: 'object', ...more })

@@ -65,7 +65,7 @@ function stuckPlugin(t: Test, code: string): string {
   const file = join(folder, 'stuck.mjs')
   writeFileSync(
     file,
-    `import { definePlugin, z } from 'dealgate'
+    `import { definePlugin, z } from 'dealgate/plugin'
     const stop = async () => { ${code} }
     export default definePlugin({ name: 'stuck', summary: 'Stuck.', options: z.object({}), create: () => ({ operations: [], stop }) })`,
   )

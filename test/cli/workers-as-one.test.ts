@@ -17,7 +17,7 @@ const JOBS = 24
 const TALLY = `
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineCall, definePlugin, z } from 'dealgate'
+import { defineCall, definePlugin, z } from 'dealgate/plugin'
 
 const source = 'README.md'
 const run = defineCall({

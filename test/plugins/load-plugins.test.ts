@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
 import type { Plugin } from '../../src/api/plugin.js'
-import { definePlugin, PluginError } from '../../src/index.js'
+import { definePlugin, PluginError } from '../../src/plugin.js'
 import { checkPlugins } from '../../src/plugins/check-plugins.js'
 import { MADE_FOR } from '../../src/plugins/define-plugin.js'
 import { loadPlugins, resolveModule } from '../../src/plugins/load-plugins.js'
@@ -11,7 +11,7 @@ import { CLI, runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send } from '../support/sign/send.js'
 
-const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../src/index.js')).href
+const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../src/plugin.js')).href
 
 /** A plugin in plain JavaScript that greets. */
 const greeter = (name: string, more = '') => `

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { plainWarning, warningHeaders } from 'dealgate/paid'
 import {
   type AdmittedWrite,
   type Archive,
   type ClassWrite,
   type Context,
   type Job,
-  plainWarning,
   type ReplyHeaders,
   S3Error,
   type StoredObject,
-  warningHeaders,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { type ArchiveClass, classOf, configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'

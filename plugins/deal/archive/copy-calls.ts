@@ -1,4 +1,4 @@
-import { type Context, type GatewayAnswer, OutcomeUnknown, redact, S3Error } from 'dealgate'
+import { type Context, type GatewayAnswer, OutcomeUnknown, redact, S3Error } from 'dealgate/plugin'
 import { envelope, gatewayDeal, ofVersion } from '../deal-client.js'
 import type { Version } from '../records/deal-records.js'
 

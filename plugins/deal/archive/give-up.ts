@@ -1,4 +1,4 @@
-import type { Archive, StoredObject } from 'dealgate'
+import type { Archive, StoredObject } from 'dealgate/plugin'
 import { isEvicted } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { type DealRecord, endBegins, idOf } from '../records/deal-records.js'

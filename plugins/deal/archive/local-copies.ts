@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Locks, type PluginState, type Records, renamedMember } from 'dealgate'
+import { type Locks, type PluginState, type Records, renamedMember } from 'dealgate/plugin'
 import { type Version, versionKey } from '../records/deal-records.js'
 
 /** What is planned for the gateway's copy of a version; at most one plan for each. Plain JSON. */

@@ -1,4 +1,4 @@
-import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
+import { type Context, type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 import type { Version } from '../records/deal-records.js'
 import { ofJob } from '../records/object-events.js'

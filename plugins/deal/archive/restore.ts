@@ -9,7 +9,7 @@ import {
   type RunningJob,
   S3Error,
   type StoredObject,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { isEvicted } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import type { ObjectDealInput } from '../jobs/inputs.js'

@@ -1,4 +1,4 @@
-import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate'
+import { type Archive, S3Error, type StoredObject, type TransitionedObject } from 'dealgate/plugin'
 import type { ArchiveClass } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'

@@ -5,7 +5,7 @@ import {
   S3Error,
   type StorageClass,
   type StoredObject,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import pMap from 'p-map'
 import { ARCHIVE_CLASSES, configurationOf } from '../configuration.js'
 import type { DealDeps } from '../deps.js'

@@ -1,4 +1,4 @@
-import type { Job, PluginHost } from 'dealgate'
+import type { Job, PluginHost } from 'dealgate/plugin'
 import type { DealInput } from './inputs.js'
 
 /** Phase of jobs whose deal would exceed the daily spending cap. */

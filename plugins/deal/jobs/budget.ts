@@ -1,4 +1,5 @@
-import { Retry, type RunningJob, S3Error, type SpendCaps } from 'dealgate'
+import type { SpendCaps } from 'dealgate/paid'
+import { Retry, type RunningJob, S3Error } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 import { WAITING } from './budget-waits.js'
 import type { DealCause } from './inputs.js'

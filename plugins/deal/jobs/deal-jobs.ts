@@ -1,4 +1,4 @@
-import { type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate'
+import { type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate/plugin'
 import { decide, mustName, named } from '../archive/restore.js'
 import type { DealDeps } from '../deps.js'
 import { isPassing, patiently, type RetryTimes, waitingLong } from '../records/sequence.js'

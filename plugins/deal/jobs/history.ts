@@ -1,4 +1,4 @@
-import { OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate'
+import { OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate/plugin'
 import { type DealClient, type GatewayDeal, type History, type HistoryEntry, instantOf } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'

@@ -1,4 +1,5 @@
-import { type Context, type ListedExpense, parseAmount, S3Error } from 'dealgate'
+import type { ListedExpense } from 'dealgate/paid'
+import { type Context, parseAmount, S3Error } from 'dealgate/plugin'
 import { DealClient, type GatewayDeal, instantOf, type ListedDeal } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { payingAccount } from '../subject.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
+import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate/plugin'
 import { DealClient, type GatewayDeal } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'

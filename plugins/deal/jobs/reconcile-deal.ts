@@ -1,4 +1,4 @@
-import { type Jobs, type RunningJob, S3Error } from 'dealgate'
+import { type Jobs, type RunningJob, S3Error } from 'dealgate/plugin'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { DealClient, GatewayDeal } from '../deal-client.js'
 import { annotateObject, askState, dealDocument, documentOf } from '../deal-document.js'

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Context, type JobKind, type RestoreOrder, type RunningJob, S3Error, type StoreEntry } from 'dealgate'
+import {
+  type Context,
+  type JobKind,
+  type RestoreOrder,
+  type RunningJob,
+  S3Error,
+  type StoreEntry,
+} from 'dealgate/plugin'
 import pMap from 'p-map'
 import { z } from 'zod'
 import { type Failure, failure, keepSome } from '../deal-entries.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type PeriodicRun, type PeriodicWork, type Records, S3Error, type StoredObject } from 'dealgate'
+import { type PeriodicRun, type PeriodicWork, type Records, S3Error, type StoredObject } from 'dealgate/plugin'
 import { askToVerify } from '../archive/copy-calls.js'
 import { configurationOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'

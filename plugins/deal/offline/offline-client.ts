@@ -1,4 +1,4 @@
-import type { Gateway, GatewayAnswer } from 'dealgate'
+import type { Gateway, GatewayAnswer } from 'dealgate/plugin'
 import { z } from 'zod'
 import { envelope, failureOfOrder, type GatewayDeal } from '../deal-client.js'
 import { type OfflineTerms, offlineBody } from '../terms/offline-terms.js'

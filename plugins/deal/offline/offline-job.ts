@@ -1,4 +1,4 @@
-import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
+import { type JobKind, OutcomeUnknown, parseAmount, type RunningJob, S3Error, serviceTokenOf } from 'dealgate/plugin'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'

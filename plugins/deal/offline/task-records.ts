@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type PluginState, type Records, type RunningJob, S3Error } from 'dealgate'
+import { type PluginState, type Records, type RunningJob, S3Error } from 'dealgate/plugin'
 import pMap from 'p-map'
 import type { Generation, OfflineDealInput } from '../jobs/inputs.js'
 

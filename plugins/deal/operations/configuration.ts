@@ -1,4 +1,4 @@
-import { type Context, defineCall, S3Error } from 'dealgate'
+import { type Context, defineCall, S3Error } from 'dealgate/plugin'
 import { checkConfiguration, configurationInOwnTypes, dealConfiguration, ordersMore } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { BUCKET_DEAL, OBJECT_DEAL, OFFLINE_DEAL } from '../jobs/inputs.js'

@@ -1,4 +1,5 @@
-import { defineCall, providerDocument, warningHeaders } from 'dealgate'
+import { providerDocument, warningHeaders } from 'dealgate/paid'
+import { defineCall } from 'dealgate/plugin'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'

@@ -1,4 +1,12 @@
-import { type AnyOperation, type Context, defineCall, PageOf, type PageRequest, S3Error, withRaw } from 'dealgate'
+import {
+  type AnyOperation,
+  type Context,
+  defineCall,
+  PageOf,
+  type PageRequest,
+  S3Error,
+  withRaw,
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import { DealClient } from '../deal-client.js'
 import { dealDocument, documentOf, wholeSeconds } from '../deal-document.js'

@@ -1,4 +1,4 @@
-import { defineCall, type Expansion } from 'dealgate'
+import { defineCall, type Expansion } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { z } from 'zod'
 import { visibility } from '../deal-entries.js'

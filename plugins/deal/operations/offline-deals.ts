@@ -1,4 +1,5 @@
-import { type Context, defineCall, S3Error, warningHeaders } from 'dealgate'
+import { warningHeaders } from 'dealgate/paid'
+import { type Context, defineCall, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import { configurationOf } from '../configuration.js'
 import { wholeSeconds } from '../deal-document.js'

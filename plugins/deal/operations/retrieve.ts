@@ -1,4 +1,4 @@
-import { type Context, defineCall, S3Error } from 'dealgate'
+import { type Context, defineCall, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import { askBack } from '../archive/copy-calls.js'
 import { dealDocument, documentOf } from '../deal-document.js'

@@ -1,4 +1,4 @@
-import { type Context, defineCall } from 'dealgate'
+import { type Context, defineCall } from 'dealgate/plugin'
 import { z } from 'zod'
 import { wholeSeconds } from '../deal-document.js'
 import { visibility } from '../deal-entries.js'

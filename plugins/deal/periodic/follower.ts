@@ -1,4 +1,4 @@
-import { type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
+import { type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { configurationOf } from '../configuration.js'
 import { DealClient } from '../deal-client.js'

@@ -1,4 +1,4 @@
-import type { Job, S3Error, StoredObject } from 'dealgate'
+import type { Job, S3Error, StoredObject } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 import { WAITING } from '../jobs/budget-waits.js'
 import { type DealRecord, idOf } from '../records/deal-records.js'

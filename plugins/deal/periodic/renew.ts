@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Job, S3Error, type StoredObject } from 'dealgate'
+import { type Job, S3Error, type StoredObject } from 'dealgate/plugin'
 import { configurationOf } from '../configuration.js'
 import type { AgreedTerms, DealDeps } from '../deps.js'
 import { OBJECT_DEAL, type ObjectDealInput } from '../jobs/inputs.js'

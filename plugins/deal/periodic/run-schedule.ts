@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Job, type JobKind, type RunningJob, S3Error, type StoredObject, type StoreEntry } from 'dealgate'
+import { type Job, type JobKind, type RunningJob, S3Error, type StoredObject, type StoreEntry } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { z } from 'zod'
 import { failure, keepSome } from '../deal-entries.js'

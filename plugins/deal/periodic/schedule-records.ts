@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { PluginState, Records } from 'dealgate'
+import type { PluginState, Records } from 'dealgate/plugin'
 import type { BackupSchedule } from './schedules.js'
 
 /** Most complete backups that are remembered; a configuration keeps at most as many generations. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Job, type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate'
+import { type Job, type PeriodicRun, type PeriodicWork, S3Error } from 'dealgate/plugin'
 import type { DealConfiguration } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import {

@@ -1,5 +1,5 @@
 import { Cron } from 'croner'
-import { S3Error } from 'dealgate'
+import { S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 
 type Times = Pick<BackupSchedule, 'Cron' | 'TimeZone'>

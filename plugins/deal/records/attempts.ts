@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Jobs, type Locks, type PluginState, type Records, renamedMember } from 'dealgate'
+import { type Jobs, type Locks, type PluginState, type Records, renamedMember } from 'dealgate/plugin'
 
 /** A request of a job for its deal, recorded before it is sent. Plain JSON. */
 export interface Attempt {

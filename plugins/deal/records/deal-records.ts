@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type PluginState, type Records, renamedMember } from 'dealgate'
+import { type PluginState, type Records, renamedMember } from 'dealgate/plugin'
 import type { GatewayDeal } from '../deal-client.js'
 import type { DealCause, Generation } from '../jobs/inputs.js'
 import { Sequence } from './sequence.js'

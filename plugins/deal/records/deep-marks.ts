@@ -1,4 +1,4 @@
-import { type PluginState, type Records, renamedMember } from 'dealgate'
+import { type PluginState, type Records, renamedMember } from 'dealgate/plugin'
 import { subjectKey, type Version, versionKey } from './deal-records.js'
 
 /** An object of the class DEEP_ARCHIVE that no offline deal holds yet. Plain JSON, times in ms since 1970. */

@@ -1,4 +1,4 @@
-import type { Job, StoredObject } from 'dealgate'
+import type { Job, StoredObject } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 import type { DealInput } from '../jobs/inputs.js'
 import { type DealRecord, holds, type Version } from './deal-records.js'

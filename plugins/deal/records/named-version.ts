@@ -1,4 +1,4 @@
-import { type Context, S3Error, type StoredObject } from 'dealgate'
+import { type Context, S3Error, type StoredObject } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 
 /** Largest difference between the clocks of gateway and server, ms: the one that signatures allow. */

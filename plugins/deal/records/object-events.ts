@@ -1,4 +1,4 @@
-import { type PluginHost, type Records, type RunningJob, renamedMember, S3Error } from 'dealgate'
+import { type PluginHost, type Records, type RunningJob, renamedMember, S3Error } from 'dealgate/plugin'
 import { payingAccount } from '../subject.js'
 import { subjectKey } from './deal-records.js'
 

@@ -1,4 +1,4 @@
-import { type Locks, type PluginState, type Records, Retry, type RunningJob, S3Error } from 'dealgate'
+import { type Locks, type PluginState, type Records, Retry, type RunningJob, S3Error } from 'dealgate/plugin'
 
 const SHARD = 100
 

@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from 'dealgate'
+import { formatAmount, parseAmount } from 'dealgate/plugin'
 import { z } from 'zod'
 import { statedAmount, statedFlag, statedInteger, termsInvalid } from './terms.js'
 

@@ -1,12 +1,5 @@
-import {
-  type Context,
-  formatAmount,
-  type ProviderDocument,
-  parseAmount,
-  providerDocument,
-  S3Error,
-  type StoredObject,
-} from 'dealgate'
+import { type ProviderDocument, providerDocument } from 'dealgate/paid'
+import { type Context, formatAmount, parseAmount, S3Error, type StoredObject } from 'dealgate/plugin'
 import { z } from 'zod'
 import { costOfMove } from '../archive/admit.js'
 import type { DealSubject } from '../deal-client.js'

@@ -1,4 +1,4 @@
-import { parseAmount, S3Error } from 'dealgate'
+import { parseAmount, S3Error } from 'dealgate/plugin'
 import type { DealConfiguration } from '../configuration.js'
 import {
   type DealTerms,

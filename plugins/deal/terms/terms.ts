@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount, S3Error } from 'dealgate'
+import { formatAmount, parseAmount, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 
 /**

@@ -1,12 +1,5 @@
-import {
-  type Context,
-  formatAmount,
-  type ProviderDocument,
-  parseAmount,
-  publicWarning,
-  type RunningJob,
-  S3Error,
-} from 'dealgate'
+import { type ProviderDocument, publicWarning } from 'dealgate/paid'
+import { type Context, formatAmount, parseAmount, type RunningJob, S3Error } from 'dealgate/plugin'
 import { configurationOf } from '../configuration.js'
 import type { DealSubject } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'

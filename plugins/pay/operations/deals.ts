@@ -1,4 +1,4 @@
-import { type Context, defineCall, S3Error, withRaw } from 'dealgate'
+import { type Context, defineCall, S3Error, withRaw } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { dealLog, detail, type OfflineDeal } from '../documents.js'

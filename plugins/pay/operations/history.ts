@@ -1,4 +1,4 @@
-import { type Context, defineCall, type Job } from 'dealgate'
+import { type Context, defineCall, type Job } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'

@@ -1,4 +1,4 @@
-import { type Context, defineCall, PageOf, type PageRequest, S3Error, type S3Request, withRaw } from 'dealgate'
+import { type Context, defineCall, PageOf, type PageRequest, S3Error, type S3Request, withRaw } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { bills, uploads } from '../documents.js'

@@ -1,4 +1,4 @@
-import { type Context, S3Error } from 'dealgate'
+import { type Context, S3Error } from 'dealgate/plugin'
 import type { PayDeps } from '../deps.js'
 import type { ShownUpload } from '../documents.js'
 import type { MadeUpload } from '../upload/made-uploads.js'

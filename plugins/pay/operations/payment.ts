@@ -1,4 +1,5 @@
-import { type Context, capOf, defineCall, formatAmount, S3Error, type S3Request, withRaw } from 'dealgate'
+import { capOf } from 'dealgate/paid'
+import { type Context, defineCall, formatAmount, S3Error, type S3Request, withRaw } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { mint, payment, walletFacts } from '../documents.js'

@@ -1,4 +1,5 @@
-import { capOf, defineCall, formatAmount } from 'dealgate'
+import { capOf } from 'dealgate/paid'
+import { defineCall, formatAmount } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { expectedWarning, requireObject, uploadAliases, uploadRequest } from '../upload/job.js'

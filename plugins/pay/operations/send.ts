@@ -1,4 +1,5 @@
-import { actorOf, type Context, type S3Request, type ServiceAnswer, type ServiceCall } from 'dealgate'
+import { actorOf } from 'dealgate/paid'
+import type { Context, S3Request, ServiceAnswer, ServiceCall } from 'dealgate/plugin'
 import type { PayDeps } from '../deps.js'
 import { type Refusals, service } from '../service.js'
 import { acting, type Naming, TOKEN, type Wallet } from '../sign-in.js'

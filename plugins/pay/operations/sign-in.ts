@@ -1,4 +1,5 @@
-import { badResponse, defineCall, lenient, S3Error, signedIdentity, timesOfToken } from 'dealgate'
+import { badResponse, lenient, signedIdentity, timesOfToken } from 'dealgate/paid'
+import { defineCall, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { address, apiPath, service } from '../service.js'

@@ -1,4 +1,5 @@
-import { badResponse, defineCall, priceStatistics, withRaw } from 'dealgate'
+import { badResponse, priceStatistics } from 'dealgate/paid'
+import { defineCall, withRaw } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { hostInfo, systemConfig } from '../documents.js'

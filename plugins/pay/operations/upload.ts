@@ -1,5 +1,5 @@
+import { actorOf, warningHeaders } from 'dealgate/paid'
 import {
-  actorOf,
   type Context,
   defineCall,
   type FileForm,
@@ -8,8 +8,7 @@ import {
   PageOf,
   S3Error,
   type S3Request,
-  warningHeaders,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { type ShownUpload, upload } from '../documents.js'

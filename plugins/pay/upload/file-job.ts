@@ -1,4 +1,4 @@
-import { type Context, type JobKind, OutcomeUnknown, type RunningJob, S3Error, type S3Request } from 'dealgate'
+import { type Context, type JobKind, OutcomeUnknown, type RunningJob, S3Error, type S3Request } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { address } from '../service.js'

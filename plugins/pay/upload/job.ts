@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
+import { type Found, publicWarning } from 'dealgate/paid'
 import {
   type Context,
-  type Found,
   type JobKind,
   type ObjectEvent,
   OutcomeUnknown,
-  publicWarning,
   Retry,
   type RunningJob,
   S3Error,
   type StoredObject,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
 import { address } from '../service.js'

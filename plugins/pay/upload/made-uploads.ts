@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type PluginHost, type Records, renamedMember } from 'dealgate'
+import { type PluginHost, type Records, renamedMember } from 'dealgate/plugin'
 
 /** An upload that was made through this server. Plain JSON. */
 export interface MadeFile {

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto'
+import { capOf, type ListedExpense } from 'dealgate/paid'
 import {
   AnswerLost,
   type Context,
-  capOf,
   type Job,
-  type ListedExpense,
   OutcomeUnknown,
   S3Error,
   type ServiceAnswer,
   serviceTokenOf,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import type { PayDeps } from '../deps.js'
 import { uploaded } from '../documents.js'
 import { apiPath, service } from '../service.js'

@@ -1,13 +1,13 @@
+import type { Found } from 'dealgate/paid'
 import {
   type Context,
-  type Found,
   OutcomeUnknown,
   type RunningJob,
   S3Error,
   type ServiceAnswer,
   type StoredObject,
   z,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import type { PayDeps } from '../deps.js'
 import { detail, type KeyedUpload, keyedUploads, type ShownUpload } from '../documents.js'
 import { apiPath, service } from '../service.js'

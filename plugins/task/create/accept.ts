@@ -1,17 +1,14 @@
+import { type Actor, actorOf, capOf, type Found } from 'dealgate/paid'
 import {
-  type Actor,
-  actorOf,
   type Context,
-  capOf,
   defineCall,
-  type Found,
   formatAmount,
   type JobKind,
   OutcomeUnknown,
   parseAmount,
   type RunningJob,
   S3Error,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { type TaskDetail, taskDetail } from '../documents.js'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Context, capOf, type Job, type JobKind, type RunningJob, S3Error, serviceTokenOf } from 'dealgate'
+import { capOf } from 'dealgate/paid'
+import { type Context, type Job, type JobKind, type RunningJob, S3Error, serviceTokenOf } from 'dealgate/plugin'
 import type { TaskDeps } from '../deps.js'
 import type { TaskDetail } from '../documents.js'
 import { acting } from '../sign-in.js'

@@ -1,4 +1,4 @@
-import type { Context, PluginHost, Records } from 'dealgate'
+import type { Context, PluginHost, Records } from 'dealgate/plugin'
 
 /** A task that was created through this server. Plain JSON. */
 export interface MadeTask {
@@ -31,7 +31,7 @@ interface BucketTasks {
   readonly jobIds: readonly string[]
 }
 
-declare module 'dealgate' {
+declare module 'dealgate/plugin' {
   interface SettingTypes {
     task: BucketTasks
   }

@@ -1,4 +1,5 @@
-import { type Actor, type Found, OutcomeUnknown, type RunningJob, S3Error } from 'dealgate'
+import type { Actor, Found } from 'dealgate/paid'
+import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { listOf, type TaskDetail, task, taskDetail } from '../documents.js'

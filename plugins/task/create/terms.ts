@@ -1,12 +1,5 @@
-import {
-  AnswerLost,
-  lenient,
-  OutcomeUnknown,
-  parseAmount,
-  S3Error,
-  type ServiceAnswer,
-  type ServiceCall,
-} from 'dealgate'
+import { lenient } from 'dealgate/paid'
+import { AnswerLost, OutcomeUnknown, parseAmount, S3Error, type ServiceAnswer, type ServiceCall } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { namesOf, platform, spelled } from '../platform.js'

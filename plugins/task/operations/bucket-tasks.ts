@@ -1,4 +1,4 @@
-import { type Context, defineCall, PageOf, S3Error, type S3Request } from 'dealgate'
+import { type Context, defineCall, PageOf, S3Error, type S3Request } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { MadeTask } from '../create/made-tasks.js'
 import type { TaskDeps } from '../deps.js'

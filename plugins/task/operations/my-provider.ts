@@ -1,4 +1,5 @@
-import { type Context, defineCall, lenient, S3Error, type ServiceAnswer, withRaw } from 'dealgate'
+import { lenient } from 'dealgate/paid'
+import { type Context, defineCall, S3Error, type ServiceAnswer, withRaw } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { listOf, platformDeal } from '../documents.js'

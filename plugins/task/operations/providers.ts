@@ -1,4 +1,5 @@
-import { defineCall, priceStatistics, providerDocument, S3Error, withRaw } from 'dealgate'
+import { priceStatistics, providerDocument } from 'dealgate/paid'
+import { defineCall, S3Error, withRaw } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { listOf, provider } from '../documents.js'

@@ -1,12 +1,12 @@
+import { actorOf } from 'dealgate/paid'
 import {
-  actorOf,
   type Context,
   PageOf,
   type PageRequest,
   type S3Request,
   type ServiceAnswer,
   type ServiceCall,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import type { TaskOptions } from '../options.js'

@@ -1,14 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  actorOf,
-  defineCall,
-  type Identity,
-  networkOf,
-  repeatable,
-  requireToken,
-  signedIdentity,
-  unrepeatable,
-} from 'dealgate'
+import { actorOf, requireToken, signedIdentity } from 'dealgate/paid'
+import { defineCall, type Identity, networkOf, repeatable, unrepeatable } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { TaskDeps } from '../deps.js'
 import { acting, issueJwt, issueKey, type Login, signIn, TOKEN } from '../sign-in.js'

@@ -1,5 +1,5 @@
+import { actorOf } from 'dealgate/paid'
 import {
-  actorOf,
   type Context,
   defineCall,
   type PageOf,
@@ -7,7 +7,7 @@ import {
   S3Error,
   type S3Request,
   withRaw,
-} from 'dealgate'
+} from 'dealgate/plugin'
 import { z } from 'zod'
 import { CREATE_TASK, checkManifest, fileSizesOf } from '../create/job.js'
 import { isSeenBy } from '../create/made-tasks.js'

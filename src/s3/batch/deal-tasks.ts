@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { S3Error } from '../../../common/errors/s3-error.js'
-import { parseAmount } from '../../plugins/upstream/spend-ledger.js'
+import { parseAmount } from '../../../common/fil.js'
 import type { Row } from './order.js'
 import { textOf } from './replies.js'
 import { type Estimate, type Outcome, on, requireCurrent, type Send, type Task, withJson } from './task.js'

@@ -1,5 +1,5 @@
 import { S3Error } from '../../../common/errors/s3-error.js'
-import { formatAmount, parseAmount } from '../../plugins/upstream/spend-ledger.js'
+import { formatAmount, parseAmount } from '../../../common/fil.js'
 import { type FoundRow, rowsOfFilter } from './filter.js'
 import { etagOf, rowsOfManifest } from './manifest.js'
 import type { BatchOrder, Row } from './order.js'

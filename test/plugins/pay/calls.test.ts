@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseAmount } from '../../../src/plugins/upstream/spend-ledger.js'
+import { parseAmount } from '../../../common/fil.js'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'

@@ -1,4 +1,4 @@
-import type { PluginHost } from 'dealgate'
+import type { PluginHost } from 'dealgate/plugin'
 import t from 'tap'
 import { payInventory } from '../../../plugins/pay/inventory.js'
 import { MadeUploads } from '../../../plugins/pay/upload/made-uploads.js'

@@ -1,8 +1,14 @@
+import {
+  type DocumentFields,
+  type Kind,
+  type KindOf,
+  redact,
+  repeatable,
+  S3Error,
+  type ServiceAnswer,
+  unrepeatable,
+} from 'dealgate/plugin'
 import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { redact } from '../../../common/log.js'
-import { repeatable, type ServiceAnswer, unrepeatable } from '../../../common/service-client.js'
-import type { DocumentFields, Kind, KindOf } from '../../../common/service-documents.js'
 import { TokenRefused } from './sign-in.js'
 
 const scalar = z.union([z.string(), z.number(), z.boolean()])

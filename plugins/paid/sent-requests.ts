@@ -1,7 +1,4 @@
-import { OutcomeUnknown } from '../../../common/errors/s3-error.js'
-import type { RunningJob } from '../../api/context.js'
-import type { PluginHost } from '../../api/plugin.js'
-import type { Records } from '../../api/state.js'
+import { OutcomeUnknown, type PluginHost, type Records, type RunningJob } from 'dealgate/plugin'
 import type { SpendLedger } from './spend-ledger.js'
 
 type SendingJob = Pick<RunningJob<unknown>, 'job' | 'owned' | 'uncommit'>

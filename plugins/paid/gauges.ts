@@ -1,4 +1,4 @@
-import type { GaugeSample, PluginGauge } from '../../api/plugin.js'
+import type { GaugeSample, PluginGauge } from 'dealgate/plugin'
 import type { SpendLedger } from './spend-ledger.js'
 
 /** Most records that a gauge reads: a scrape must not walk through millions. */

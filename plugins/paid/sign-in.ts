@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
+import {
+  type Context,
+  type Identity,
+  type PluginHost,
+  type Records,
+  type RunningJob,
+  S3Error,
+  type S3Request,
+} from 'dealgate/plugin'
 import { LRUCache } from 'lru-cache'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { upTo } from '../../../common/lru.js'
-import type { Context, RunningJob } from '../../api/context.js'
-import type { Identity } from '../../api/identity.js'
-import type { PluginHost } from '../../api/plugin.js'
-import type { S3Request } from '../../api/request.js'
-import type { Records } from '../../api/state.js'
 
 /** The service refuses the token of a request, or wants one. */
 export class TokenRefused extends Error {
@@ -203,7 +205,7 @@ interface Failures {
  * does not use the server, whose address the service may trust, to guess passwords.
  */
 export class Attempts {
-  readonly #failures = new LRUCache<string, Failures>(upTo(MAX_COUNTED))
+  readonly #failures = new LRUCache<string, Failures>({ maxSize: MAX_COUNTED, sizeCalculation: () => 1 })
   readonly #now: () => number
 
   constructor(now: () => number) {

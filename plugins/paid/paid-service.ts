@@ -1,7 +1,5 @@
+import { type PluginHost, S3Error, ServiceClient, type ServiceClientOptions } from 'dealgate/plugin'
 import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { ServiceClient, type ServiceClientOptions } from '../../../common/service-client.js'
-import type { PluginHost } from '../../api/plugin.js'
 import { SentRequests } from './sent-requests.js'
 import { Attempts, JobTokens } from './sign-in.js'
 import { openFilLedger, type SpendLedger } from './spend-ledger.js'

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto'
+import { formatAmount, type PluginState, parseAmount, type Records, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
-import { formatDecimal } from '../../../common/decimal.js'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { DAY_MS } from '../../../common/time.js'
-import type { PluginState } from '../../api/plugin.js'
-import type { Records } from '../../api/state.js'
 
 /**
  * Name of the ledger of expenses in attofil, which all plugins share that spend fil: the daily caps of each then count
@@ -76,6 +72,8 @@ interface Sums {
 }
 
 const NOTHING: Day = { total: '0', buckets: {} }
+
+const DAY_MS = 24 * 60 * 60 * 1000
 
 /** How long days are kept, ms. Past days serve for audits only. */
 const KEPT_MS = 40 * DAY_MS
@@ -320,33 +318,6 @@ function amountOf(buckets: Day['buckets'], bucket: string): bigint {
 
 function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
-}
-
-/**
- * Exact arithmetic on amounts of fil. An amount is an integer of attofil (10^-18 fil), the smallest unit of prices
- * (https://spec.filecoin.io/systems/filecoin_token/): nothing is ever rounded.
- */
-const DIGITS = 18
-
-const DECIMAL = /^(\d{1,24})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/
-
-/**
- * Parses `0.000005`, also `5e-6` and `0E-18`, as programs print small numbers, to attofil. Undefined for any other
- * text, for negative amounts and for fractions of an attofil.
- */
-export function parseAmount(text: string): bigint | undefined {
-  const [, whole, fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? []
-  if (whole === undefined) return undefined
-  const shift = DIGITS - fraction.length + Number(exponent)
-  const digits = BigInt(whole + fraction)
-  if (shift >= 0) return digits * 10n ** BigInt(shift)
-  const divisor = 10n ** BigInt(-shift)
-  return digits % divisor === 0n ? digits / divisor : undefined
-}
-
-/** Formats attofil, which must not be negative, in the fewest digits that are exact: `0.000005`. */
-export function formatAmount(attofil: bigint): string {
-  return formatDecimal(attofil, DIGITS)
 }
 
 /** Schema of an option that caps the fil per day; default 10. */

@@ -1,5 +1,5 @@
+import { documents } from 'dealgate/plugin'
 import { z } from 'zod'
-import { documents } from '../../../common/service-documents.js'
 import { answerShape, lenient, member, membersOf } from './answers.js'
 
 /** An amount in the form of the service that states it; '' if it states none. */

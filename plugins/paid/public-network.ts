@@ -1,8 +1,5 @@
+import { type Context, type ReplyHeaders, S3Error, type StoredObject } from 'dealgate/plugin'
 import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import type { Context } from '../../api/context.js'
-import type { ReplyHeaders } from '../../api/request.js'
-import type { StoredObject } from '../../api/store.js'
 
 /** What a bucket says of objects that are not encrypted and are to go into a deal or to a public network. */
 export const publicNetwork = z

@@ -1,0 +1,10 @@
+/** The package's entry `dealgate`: the door, and the embedded services for programs that start them. */
+import type { Services, ServicesOptions } from '../services/index.js'
+
+export type { Services, ServicesOptions } from '../services/index.js'
+export * from '../src/index.js'
+
+/** Starts the embedded services in this process. Loads their code only now: few programs that serve need it. */
+export async function startServices(options: ServicesOptions): Promise<Services> {
+  return (await import('../services/index.js')).startServices(options)
+}
