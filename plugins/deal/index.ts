@@ -29,6 +29,9 @@ const outputMetadata = [
   'task-uuid',
 ] as const
 
+/** The setting `deal` of a bucket, which limits what other plugins spend for it, too. */
+export type { DealConfiguration } from './configuration.js'
+
 export default definePlugin({
   name: 'deal',
   summary: 'Deals with a decentralized storage network: backup of buckets and objects, and their retrieval.',

@@ -1,5 +1,8 @@
+// A bucket's deal configuration limits what every plugin spends for it: this brings the type of that setting.
+
 import { countByState, spendGauges } from 'dealgate/paid'
 import { type AnyOperation, definePlugin, type PluginGauge } from 'dealgate/plugin'
+import type {} from 'dealgate/plugins/deal'
 import { PayDeps } from './deps.js'
 import { payExpansion } from './expand.js'
 import { payInventory } from './inventory.js'

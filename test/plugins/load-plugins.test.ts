@@ -263,7 +263,7 @@ t.test('dealgate serve --plugin: a package of its own that brings its own copy o
   writeFileSync(
     join(folder, 'plugin/hi.js'),
     greeter('hi')
-      .replaceAll(DEALGATE, 'dealgate')
+      .replaceAll(DEALGATE, 'dealgate/plugin')
       .replace(', z }', ' }')
       .replace('import {', "import { z } from 'zod'\nimport {"),
   )

@@ -1,5 +1,8 @@
+// It declares the type of the setting that this test stores.
+
 import t from 'tap'
 import { createLogger } from '../../common/log.js'
+import type {} from '../../src/s3/tagging.js'
 import { openState } from '../../src/state/open-state.js'
 import { CACHED_MS, createBucketSettings } from '../../src/state/records/bucket-settings.js'
 import { temporaryFolder } from '../support/content/folders.js'

@@ -14,6 +14,7 @@ import {
 } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
 import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local-copies.js'
+import type { DealConfiguration } from '../../../plugins/deal/configuration.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Archive } from '../../../src/api/state.js'
@@ -23,6 +24,12 @@ import { Between } from '../../support/gateway/between.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
 import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEmbedded } from './proxy.js'
+
+declare module '../../../src/api/settings.js' {
+  interface SettingTypes {
+    deal: DealConfiguration
+  }
+}
 
 export const BUCKET = 'photos'
 const REPORTS = 'reports'
