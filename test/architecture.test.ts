@@ -83,7 +83,6 @@ const HOMES: Readonly<Record<string, string>> = {
   '@node-rs/argon2': 'services/platform/password.ts',
   busboy: 'common/multipart.ts',
   commander: 'cli',
-  express: 'src/server/serve.ts',
   'http-proxy-middleware': 'src/server/passthrough-forward.ts',
   'ipaddr.js': 'common/cidr.ts',
   keyv: 'src/state/',

@@ -47,7 +47,7 @@ export async function startSts(t: Test, options: Partial<ProxyOptions> = {}, qui
     })
   let proxy = await open()
   t.teardown(() => proxy.close())
-  const serving = await serve({ handler: (req, res, next) => proxy(req, res, next), host: '127.0.0.1', port: 0 })
+  const serving = await serve({ handler: (req, res) => proxy(req, res), host: '127.0.0.1', port: 0 })
   t.teardown(() => serving.close(0))
   const signIn = async (body: object): Promise<string> =>
     (await send(platform, 'POST', '/auth/login', { body })).json.auth_token

@@ -57,7 +57,7 @@ export async function startInProcess(t: Test, mode: Mode, options: Partial<Proxy
     })
   let proxy = await open({})
   t.teardown(() => proxy.close())
-  const serving = await serve({ handler: (req, res, next) => proxy(req, res, next), host: '127.0.0.1', port: 0 })
+  const serving = await serve({ handler: (req, res) => proxy(req, res), host: '127.0.0.1', port: 0 })
   t.teardown(() => serving.close(0))
   const s3 = new S3({
     endpoint: serving.url,
