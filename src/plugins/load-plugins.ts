@@ -88,6 +88,9 @@ async function importModule(url: URL, file: string): Promise<Record<string, unkn
 
 function loadMessage(error: unknown, file: string): string {
   if (error instanceof Overdue) return `the module did not load within ${LOAD_MS / 1000} s`
+  // The entry `dealgate` had these names before `dealgate/plugin` was there.
+  if (/'dealgate' does not provide an export named/.test(messageOf(error)))
+    return `${messageOf(error)}. A plugin imports from 'dealgate/plugin', and what is about money from 'dealgate/paid'`
   if (error instanceof SyntaxError) return `${error.message}. \`node --check ${file}\` shows where`
   // With custom loaders (node --import), errors of Node have no codes.
   const message = messageOf(error)

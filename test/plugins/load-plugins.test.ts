@@ -99,6 +99,7 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
   const folder = t.testdir({
     'good.js': greeter('good'),
     'syntax.js': 'export default {',
+    'former.js': "import { definePlugin } from 'dealgate'\nexport default definePlugin",
     'throws.js': 'throw new Error("not today")',
     'nothing.js': 'export const plugin = 1',
     'made.js': `${greeter('made').replace('export default', 'const make =')}\nexport default make()`,
@@ -131,6 +132,7 @@ t.test('what cannot be loaded or made is told by name, all together', async (t) 
   const wrong: [use: string | { use: string; options: unknown }, problem: RegExp][] = [
     ['./absent.js', /^the plugin "\.\/absent\.js": there is no file or folder/],
     ['dealgate-plugin-absent', /^the plugin "dealgate-plugin-absent": no such package/],
+    ['./former.js', /former\.js cannot be loaded: .* A plugin imports from 'dealgate\/plugin'/],
     ['./syntax.js', /syntax\.js cannot be loaded: Unexpected end of input\. `node --check/],
     ['./throws.js', /throws\.js cannot be loaded: not today$/],
     ['./nothing.js', /nothing\.js has no default export from definePlugin/],
