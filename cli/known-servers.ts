@@ -1,8 +1,8 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { FOLDER_MODE, writePrivateFile } from '../common/files/private-file.js'
+import { makeFolders, writePrivateFile } from '../common/files/private-file.js'
 import { variable } from './config/config.js'
 import { isRunning, type RunningServer, runningServer } from './running-server.js'
 
@@ -19,7 +19,7 @@ export function listServer(data: string, server: RunningServer): () => void {
   const folder = listOfUser()
   const file = join(folder, `${server.pid}.json`)
   try {
-    mkdirSync(folder, { mode: FOLDER_MODE, recursive: true })
+    makeFolders(folder)
     if (!isOwn(folder)) return () => {}
     forgetEnded(folder)
     writePrivateFile(file, `${JSON.stringify({ ...server, data: resolve(data) })}\n`)

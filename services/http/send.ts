@@ -128,8 +128,8 @@ function drained(response: ServiceResponse): Promise<void> {
 const CHUNK = 512 * 1024
 
 /**
- * Reads a span of an open file. For a socket it uses two buffers: one is filled while the other is being sent, and neither
- * is filled again before the socket has taken it. With a check, whole chunks are read and compared.
+ * Reads a span of an open file. For a socket it uses two buffers: one is filled while the other is being sent, and
+ * neither is filled again before the socket has taken it. With a check, whole chunks are read and compared.
  */
 class FileReader {
   readonly #content: FileContent

@@ -9,9 +9,10 @@ import { jobOf, seenBy, signatureOf } from '../../plugins/jobs/job-calls.js'
 import { narrowed, sessionOf } from '../../plugins/jobs/narrow.js'
 import { hasEnded, noSuchJob } from '../../plugins/jobs/record.js'
 import { clientOf, requireHeld } from './admit.js'
+import type { Live } from './live.js'
 import type { BatchOrder, TagPair } from './order.js'
 import type { BatchRecord, BatchRecords } from './records.js'
-import { BATCH_JOB, type BatchResult, type Live, WAITING_FOR_BUDGET, WAITING_FOR_GATEWAY } from './run.js'
+import { BATCH_JOB, type BatchResult, WAITING_FOR_BUDGET, WAITING_FOR_GATEWAY } from './run.js'
 
 export interface BatchJob {
   readonly job: Job<BatchOrder, BatchResult>

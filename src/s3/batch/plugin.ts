@@ -7,9 +7,10 @@ import { hasEnded } from '../../plugins/jobs/record.js'
 import { BatchJobs } from './batch-jobs.js'
 import { batchCalls } from './calls.js'
 import { controlOperations } from './control-operations.js'
+import { Live } from './live.js'
 import { CHECKPOINT } from './prepare.js'
 import { BatchRecords } from './records.js'
-import { type BatchDeps, batchJobs, Live } from './run.js'
+import { type BatchDeps, batchJobs } from './run.js'
 import { Turns } from './turns.js'
 
 /** Tasks of a process that work at the same time: those of two jobs. */

@@ -7,6 +7,7 @@ import type { Context, JobKind, RunningJob } from '../../api/context.js'
 import { toS3Error } from '../../http/error-reply.js'
 import { Retry } from '../../plugins/jobs/live-job.js'
 import { narrowed } from '../../plugins/jobs/narrow.js'
+import type { Live } from './live.js'
 import type { BatchOrder } from './order.js'
 import { CHECKPOINT, prepareRows, withEstimate } from './prepare.js'
 import {
@@ -47,31 +48,6 @@ const GATEWAY_LAST_MS = 10 * MINUTE_MS
 
 export const WAITING_FOR_GATEWAY = 'WaitingForGateway'
 export const WAITING_FOR_BUDGET = 'WaitingForBudget'
-
-/** What clients have asked of the jobs that run in this process, as far as that is known without the records. */
-export class Live {
-  readonly #jobs = new Map<string, { readonly owner: string; readonly record: BatchRecord }>()
-
-  get(id: string): BatchRecord | undefined {
-    return this.#jobs.get(id)?.record
-  }
-
-  /** Counts the jobs of a key pair. */
-  of(owner: string): number {
-    return [...this.#jobs.values()].filter((job) => job.owner === owner).length
-  }
-
-  /** Does nothing for a job that does not run here. */
-  update(id: string, record: BatchRecord): void {
-    const job = this.#jobs.get(id)
-    if (job) this.#jobs.set(id, { ...job, record })
-  }
-
-  begin(id: string, owner: string, record: BatchRecord): () => void {
-    this.#jobs.set(id, { owner, record })
-    return () => this.#jobs.delete(id)
-  }
-}
 
 export interface BatchDeps {
   readonly records: BatchRecords
