@@ -3,10 +3,11 @@ import { S3Error } from '../../../common/errors/s3-error.js'
 import { Pace } from '../../../common/pace.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
+import { Live } from '../../../src/s3/batch/live.js'
 import type { BatchOrder, Row } from '../../../src/s3/batch/order.js'
 import { CHECKPOINT } from '../../../src/s3/batch/prepare.js'
 import { type BatchRecord, NEW_RECORD } from '../../../src/s3/batch/records.js'
-import { type BatchDeps, batchJobs, Live, MAX_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
+import { type BatchDeps, batchJobs, MAX_OPEN_OF_ONE } from '../../../src/s3/batch/run.js'
 import { Turns } from '../../../src/s3/batch/turns.js'
 
 interface Scene {
