@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import type { Config } from '../../cli/config/config.js'
 import { withoutSecrets } from '../../cli/doctor/doctor.js'
 import { startServices } from '../../services/index.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { dataFolder, temporaryFolder } from '../support/content/folders.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
@@ -125,7 +125,7 @@ t.test('no part of a password is in a report, whatever an error says', async (t)
 })
 
 t.test('a credentials file that others can read: at the start and in doctor', async (t) => {
-  const data = temporaryFolder(t)
+  const data = dataFolder(t)
   const file = join(data, 'credentials.json')
   t.match(await runCli(['keys', 'add', '--data', data]), { code: 0 })
   // Another test may use the default ports.

@@ -2,13 +2,13 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from '
 import { join } from 'node:path'
 import t from 'tap'
 import { lockFile } from '../../common/files/lock-file.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { dataFolder, temporaryFolder } from '../support/content/folders.js'
 import { sdkFor } from '../support/programs/sdk.js'
 import { runCli } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
 
 t.test('one command at a time changes the keys, and who exports them is on record', async (t) => {
-  const data = temporaryFolder(t)
+  const data = dataFolder(t)
   const file = join(data, 'encryption.keys')
   const audit = join(data, 'audit.log')
   const run = (...args: string[]) => runCli(['encryption', ...args, '--data', data, '--audit-log', audit])
