@@ -71,8 +71,8 @@ export function createHttpServer(options: HttpServerOptions): Server {
   }
   server.on('request', serveHttp(false))
   server.on('checkContinue', (request, response) => {
-    settleExpectation(request, response)
-    return serveHttp(true)(request, response)
+    const waits = !settleExpectation(request, response)
+    return serveHttp(waits)(request, response)
   })
   // Of one that does not listen, `listen` tells.
   server.on('error', (err) => {
