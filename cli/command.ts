@@ -1,5 +1,7 @@
 import { type Command, CommanderError, Option as Flag } from 'commander'
+import { nameFailure } from '../common/address-failure.js'
 import { S3Error } from '../common/errors/s3-error.js'
+import { systemFailure } from '../common/errors/system-errors.js'
 import { redactMessage } from '../common/redact-value.js'
 import {
   type Config,
@@ -171,9 +173,14 @@ function messageOf(error: unknown): string {
   // Its message is for clients of a server, and refers them to the server's log. A command has none.
   if (error instanceof S3Error && error.code === 'InternalError' && error.cause instanceof Error)
     return messageOf(error.cause)
+  // An error of ours says more, and has that of the system as its cause.
+  const isRaw = error.message === 'fetch failed' || error.cause === undefined
+  const unresolved = isRaw ? nameFailure(error) : undefined
+  if (unresolved !== undefined) return unresolved
   // connect() to a name with several addresses fails with an AggregateError without a message.
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
-  return error.message
+  const failure = 'syscall' in error ? systemFailure(error) : undefined
+  return failure === undefined ? error.message : `${error.message} (${failure.remedy})`
 }
 
 /** Explains why an address cannot be listened on; `flags` names the options that change it. */
@@ -193,6 +200,8 @@ export function listenFailure(
       return new Failure(`Not permitted to listen on ${at}. Choose a port above 1023 with ${flags.port}.`, {
         cause: error,
       })
+    case 'EAI_AGAIN':
+      return new Failure(`Cannot listen on ${at}: ${nameFailure(error)} with ${flags.host}.`, { cause: error })
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return new Failure(`${address.host} is not an address of this machine. Choose another with ${flags.host}.`, {

@@ -41,14 +41,19 @@ const DAMAGED = 'it is not a database or is damaged. Restore it from a backup'
  * One sentence about a file or folder of a data folder that could not be created or opened: its path, the reason, and
  * the remedy. Undefined for an error that does not concern the disk.
  * @param path path of the file or folder; a path in the error takes precedence
+ * @param instead what else the operator can do, such as to give an option another value
  */
-export function openingFailure(path: string, error: unknown): string | undefined {
+export function openingFailure(
+  path: string,
+  error: unknown,
+  instead = 'choose another data folder (--data)',
+): string | undefined {
   if (!(error instanceof Error)) return undefined
   const named = 'path' in error && typeof error.path === 'string' ? error.path : path
   const reason = reasonFor(named, error)
   if (reason === undefined) return undefined
   // In another folder, these would fail as well, or they propose one already.
-  const other = reason === NO_FILES || reason === MANY_FILES ? '' : ', or choose another data folder'
+  const other = reason === NO_FILES || reason === MANY_FILES ? '' : `, or ${instead}`
   return `${named} cannot be used: ${reason}${reason === ACCESS ? ownerOf(named) : ''}${other}.`
 }
 

@@ -1,10 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
 import { requireUsableVersion, VERSION_FILE } from '../../common/files/data-version.js'
+import { noteBackup } from '../../common/files/last-backup.js'
 import { version } from '../../common/files/package-folder.js'
 import { makePrivateFolder } from '../../common/files/private-file.js'
 import { KEY_FILE } from '../../src/objects/encryption/key-file.js'
-import { Failure } from '../command.js'
+import { describeError, Failure } from '../command.js'
 import { type Config, ConfigError } from '../config/config.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { ProgressLine } from '../progress.js'
@@ -51,6 +52,7 @@ export async function backup(config: Config, destination: string, own: BackupFla
       notIncluded: [...inStore(taken), ...keysApart(config, own), ...notIncluded(config)],
     })
     const path = await backups.complete(unfinished, at)
+    note(data, at)
     const removed = keep === undefined ? 0 : await backups.keep(keep)
     progress.clear()
     process.stdout.write(
@@ -59,6 +61,16 @@ export async function backup(config: Config, destination: string, own: BackupFla
   } finally {
     progress.clear()
     backups.close()
+  }
+}
+
+/** A data folder that this user cannot write to has its backup all the same. */
+function note(data: string, at: Date): void {
+  try {
+    noteBackup(data, at)
+  } catch (error) {
+    const reason = describeError(error)
+    process.stderr.write(`dealgate: the metrics of the server will not show this backup: ${reason}\n`)
   }
 }
 

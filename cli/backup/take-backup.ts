@@ -2,6 +2,7 @@ import { type Dirent, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { DatabaseSyncInstance as Database } from '@photostructure/sqlite'
 import pMap from 'p-map'
+import { LAST_BACKUP_FILE } from '../../common/files/last-backup.js'
 import { BODIES, type BodyFile, bodiesInStore, bodyFiles, copySnapshot, freeze, INDEX } from '../../services/backup.js'
 import { openSnapshot } from '../../services/store/sqlite.js'
 import { bytesText, type ProgressLine } from '../progress.js'
@@ -160,6 +161,7 @@ function* bodiesOf(index: Database | undefined, since?: number): Iterable<BodyFi
 
 /** What no backup needs: bodies while they are received, CARs while they are made, the space for a full disk. */
 const LEFT_OUT: readonly RegExp[] = [
+  new RegExp(`^${LAST_BACKUP_FILE.replace('.', '\\.')}$`),
   /^(spool|access-logs)$/,
   /^services\/(network|kubo|payment)\/staging$/,
   /^services\/payment\/packing$/,

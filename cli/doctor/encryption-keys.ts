@@ -36,7 +36,7 @@ export async function checkEncryptionKeys(config: Config): Promise<Finding | und
   if (lost.length > 0) {
     const shown = lost.map(printable).join(', ')
     throw new Failure(
-      `${exists ? `no key of ${file} opens` : `there is no ${file}, and without its keys nobody can read`} ${lost.length} of the ${lost.length + opened} encrypted objects that were looked at: ${shown}. ` +
+      `${exists ? `no key of ${file} opens` : `there is no ${file}, and without its keys no server can read`} ${lost.length} of the ${lost.length + opened} encrypted objects that were looked at: ${shown}. ` +
         'Restore the file of keys from its copy, or add its keys with: dealgate encryption add FILE. If all copies are lost, so are these objects.',
     )
   }

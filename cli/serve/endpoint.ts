@@ -16,6 +16,7 @@ import type { ConsoleAddress } from '../../src/server/console-address.js'
 import { corePlugins } from '../../src/server/core-plugins.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import type { ScrapeFor } from '../../src/server/metrics/metrics-server.js'
+import { certificateMetrics } from '../../src/server/metrics/upkeep.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from '../../src/server/proxy-options.js'
 import { serve } from '../../src/server/serve.js'
 import type { Reload } from '../../src/server/server-plugin.js'
@@ -32,7 +33,7 @@ import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
 import { openManaged } from './managed.js'
 import { openLogFiles } from './observability.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
-import { certificatesOf, useCertificates } from './server-options.js'
+import { certificatesOf, givenCertificates, useCertificates } from './server-options.js'
 
 interface EndpointOptions {
   readonly config: Config
@@ -73,6 +74,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const { config, log, cleanup, worker, metrics, scrape } = options
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
+  certificateMetrics(metrics, givenCertificates(config, tls))
   const plugins = (await obtainPlugins(config)).map(({ plugin }) => plugin)
   const policyProblem = (document: unknown) =>
     identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins]))
@@ -245,7 +247,7 @@ function sealingKeyOf({
   try {
     text = readFileSync(sealingKeyFile, 'utf8')
   } catch (cause) {
-    throw new Failure(`Cannot read the sealing key: ${(cause as Error).message}`, { cause })
+    throw new Failure(`Cannot read the sealing key (--sealing-key-file): ${(cause as Error).message}`, { cause })
   }
   const key = parseSealingKey(text)
   if (key === undefined) {

@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { CleanupStack } from '../../common/cleanup-stack.js'
 import { LineFile } from '../../common/files/line-file.js'
 import type { Logger } from '../../common/log.js'
+import { openingFailure } from '../../common/opening-failure.js'
 import type { AuditLog } from '../../src/server/audit.js'
 import { type ScrapeFor, serveMetrics } from '../../src/server/metrics/metrics-server.js'
 import { describeError, Failure, listenFailure } from '../command.js'
@@ -49,7 +52,12 @@ export async function openLogFiles({ config, log, cleanup }: LogFilesOptions): P
 
 export function openLogFile(flag: string, path: string): Promise<LineFile> {
   return LineFile.open({ path }).catch((cause) => {
-    throw new Failure(`Cannot write to the file of ${flag}: ${describeError(cause)}.`, { cause })
+    // A file that is appended to is made, unless its folder is missing.
+    const noFolder = (cause as NodeJS.ErrnoException).code === 'ENOENT' && !existsSync(dirname(path))
+    const reason = noFolder
+      ? `there is no folder ${dirname(path)}. Make it.`
+      : (openingFailure(path, cause, `name another file with ${flag}`) ?? `${describeError(cause)}.`)
+    throw new Failure(`Cannot write to the file of ${flag}: ${reason}`, { cause })
   })
 }
 

@@ -243,7 +243,8 @@ export class Identities {
       const following = { log: this.#log, policyProblem: this.#policyProblem }
       return { owner, others: openCredentialsFile({ file, optional, owner: accessKey, ...following }) }
     } catch (error) {
-      const unusable = openingFailure(file, error)
+      const option = config.credentialsFile === undefined ? undefined : 'name another file with --credentials-file'
+      const unusable = openingFailure(file, error, option)
       if (unusable !== undefined) throw new Failure(`Cannot use the credentials file: ${unusable}`, { cause: error })
       const advice = error instanceof CredentialsError ? ' `dealgate keys add` makes such a file.' : ''
       throw new Failure(`Cannot use the credentials file: ${(error as Error).message}.${advice}`, { cause: error })

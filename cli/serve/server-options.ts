@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Logger } from '../../common/log.js'
 import type { GatewayTls } from '../../src/gateway/gateway-call.js'
+import type { GivenCertificate } from '../../src/server/metrics/upkeep.js'
 import { Certificates, type KeyPairFiles, readAuthorities, readKeyPair } from '../../src/server/tls.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
@@ -29,7 +31,7 @@ export function useCertificates(tls: Certificates | undefined, next: Config): ()
   try {
     return tls?.prepare(tlsFilesOf(next)) ?? (() => {})
   } catch (error) {
-    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
+    throw new Failure(`Cannot serve HTTPS (--tls-cert, --tls-key): ${(error as Error).message}.`, { cause: error })
   }
 }
 
@@ -40,8 +42,17 @@ export function certificatesOf(config: Config, log: Logger): Certificates | unde
   try {
     return new Certificates(files, log)
   } catch (error) {
-    throw new Failure(`Cannot serve HTTPS: ${(error as Error).message}.`, { cause: error })
+    throw new Failure(`Cannot serve HTTPS (--tls-cert, --tls-key): ${(error as Error).message}.`, { cause: error })
   }
+}
+
+/** Reads what tells the ends of the certificates in use: those of the S3 endpoint and that for the gateway. */
+export function givenCertificates(config: Config, tls: Certificates | undefined): () => readonly GivenCertificate[] {
+  const client = gatewayTlsOf(config)?.cert
+  const ofGateway = client === undefined ? [] : [Date.parse(new X509Certificate(client).validTo)]
+  const of = (option: GivenCertificate['option'], ends: readonly number[]) =>
+    ends.map((until, i): GivenCertificate => ({ option, number: i + 1, until }))
+  return () => [...of('tls-cert', tls?.expiries() ?? []), ...of('gateway-cert', ofGateway)]
 }
 
 /** Reads the authorities and the client certificate for the gateway. Throws Failure. */
@@ -53,6 +64,9 @@ export function gatewayTlsOf({ gatewayCa, gatewayCert, gatewayKey }: Config): Ga
     const { cert, key } = readKeyPair({ cert: gatewayCert, key: gatewayKey })
     return { ...ca, cert, key }
   } catch (error) {
-    throw new Failure(`Cannot use the certificates for the gateway: ${(error as Error).message}.`, { cause: error })
+    throw new Failure(
+      `Cannot use the certificates for the gateway (--gateway-ca, --gateway-cert, --gateway-key): ${(error as Error).message}.`,
+      { cause: error },
+    )
   }
 }

@@ -1,3 +1,4 @@
+import { nameFailure } from '../../common/address-failure.js'
 import { DatabaseUnavailableError, UnknownCommitError } from './database.js'
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
@@ -39,6 +40,6 @@ export function asUnknown(error: unknown): never {
 }
 
 function unavailable(error: unknown): DatabaseUnavailableError {
-  const reason = error instanceof Error ? error.message : String(error)
-  return new DatabaseUnavailableError(`PostgreSQL: ${reason}`, { cause: error })
+  const reason = nameFailure(error) ?? (error instanceof Error ? error.message : String(error))
+  return new DatabaseUnavailableError(`PostgreSQL (--database): ${reason}`, { cause: error })
 }

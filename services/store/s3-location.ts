@@ -6,6 +6,8 @@ import { join } from 'node:path'
 export interface S3Location {
   /** Origin. */
   readonly endpoint: string
+  /** True where the URL names no endpoint, which is then that of AWS. */
+  readonly isAws: boolean
   readonly region: string
   readonly bucket: string
   /** Without slashes at its ends; may be empty. */
@@ -37,6 +39,7 @@ export function parseS3Url(text: string): S3Location {
   if (given !== null && !isOrigin) throw new RangeError('must have an endpoint like https://host:port')
   return {
     endpoint: endpoint?.origin ?? `https://s3.${region}.amazonaws.com`,
+    isAws: given === null,
     region,
     bucket: url.hostname,
     prefix: decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, ''),
@@ -64,8 +67,13 @@ export type AwsVariables = { readonly [Name in (typeof AWS_VARIABLES)[number]]?:
  * Reads the credentials where AWS clients look for them: the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
  * AWS_SESSION_TOKEN, or the profile AWS_PROFILE of the credentials file. Throws RangeError.
  * @param file of that form, which goes before the variables
+ * @param location what they are for
  */
-export function readS3Credentials(file: string | undefined, variables: AwsVariables): S3Credentials {
+export function readS3Credentials(
+  file: string | undefined,
+  variables: AwsVariables,
+  location: Pick<S3Location, 'bucket' | 'endpoint' | 'isAws'>,
+): S3Credentials {
   const {
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
@@ -80,10 +88,17 @@ export function readS3Credentials(file: string | undefined, variables: AwsVariab
   const secret = profile?.get('aws_secret_access_key')
   if (!id || !secret) {
     throw new RangeError(
-      `There are no credentials for the bucket of bodies: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile into ${path}.`,
+      `${placeOf(location)} There are no credentials for it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile into ${path}.`,
     )
   }
   return { accessKeyId: id, secretAccessKey: secret, sessionToken: profile?.get('aws_session_token') }
+}
+
+/** A URL without endpoint is rarely meant for AWS by those who have no credentials of AWS. */
+function placeOf({ bucket, endpoint, isAws }: Pick<S3Location, 'bucket' | 'endpoint' | 'isAws'>): string {
+  return isAws
+    ? `The URL of the store of bodies names no endpoint, so that the bucket ${bucket} is one of AWS (${endpoint}): for another store, use s3://${bucket}?endpoint=https://host:port (--bodies).`
+    : `The bodies of objects go to the bucket ${bucket} at ${endpoint} (--bodies).`
 }
 
 function profileOf(path: string, name: string): ReadonlyMap<string, string> | undefined {

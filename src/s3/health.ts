@@ -140,8 +140,28 @@ function checkAll({ gateway, state, server: { data }, limits: { minFreeBytes } }
 async function requireReady(context: Checked): Promise<readonly Check[]> {
   const checks = await checkAll(context)
   const failed = checks.find(({ failure }) => failure)
-  if (failed?.failure) throw failed.failure
+  if (failed?.failure) throw notReady(failed.failure)
   return checks
+}
+
+/** Load balancers ask every second or so: each gets a line with the reason, without the stack of a connection. */
+function notReady(failure: S3Error): S3Error {
+  if (failure.cause instanceof ReportedAlready) return failure
+  const { message, headers, cause } = failure
+  const because = cause instanceof Error ? messageOf(cause) : undefined
+  const report = new ReportedAlready(message, (log, facts) =>
+    log.error({ ...facts, reason: message, because }, NOT_READY),
+  )
+  return new S3Error('ServiceUnavailable', { message, headers: { ...headers }, cause: report })
+}
+
+const NOT_READY = 'the server is not ready: requests are refused until it is'
+
+/** A connection to a name with several addresses fails with the errors of all of them, and no message. */
+function messageOf(cause: Error): string {
+  return cause instanceof AggregateError
+    ? cause.errors.map((error) => (error as Error).message).join('; ')
+    : cause.message
 }
 
 /** Free bytes for this process on the disk of the data folder; undefined without one, or where they are not known. */

@@ -49,6 +49,7 @@ import {
   stateMetrics,
 } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-server.js'
+import { backupMetrics } from './metrics/upkeep.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough.js'
 import { decider, performer } from './perform.js'
@@ -185,6 +186,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     cleanup.defer(() => bucketLogs.stop())
   }
   holdingMetrics(metrics, { downloads, pool, bodies, spools, state, data: options.data })
+  if (options.data !== undefined) backupMetrics(metrics, options.data)
   cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())
   standingMetrics(metrics, options.metricsBuckets ?? [], pool.for(options.gateway.account))

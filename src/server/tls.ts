@@ -76,6 +76,11 @@ export class Certificates implements TlsSource {
     return () => this.#use(loaded)
   }
 
+  /** End of the validity of each certificate in use, ms since 1970. */
+  expiries(): number[] {
+    return this.#loaded.pairs.map(({ certificate }) => Date.parse(certificate.validTo))
+  }
+
   /** Ends the examination of the files. */
   close(): void {
     clearInterval(this.#timer)

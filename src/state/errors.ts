@@ -1,3 +1,4 @@
+import { nameFailure } from '../../common/address-failure.js'
 import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
 import { systemError } from '../../common/errors/system-errors.js'
 import { openingFailure } from '../../common/opening-failure.js'
@@ -29,6 +30,8 @@ export function cannotUse(path: string, error: unknown): StateError {
 
 /** The message of an error. An AggregateError (a host with two addresses) has none of its own. */
 export function reasonOf(error: unknown): string {
+  const unresolved = nameFailure(error)
+  if (unresolved !== undefined) return `${unresolved}.`
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ')
   if (error instanceof Error) return error.message || errorCode(error) || error.name
   return String(error)

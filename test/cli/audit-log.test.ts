@@ -58,6 +58,6 @@ t.test('a command that cannot be recorded changes nothing', async (t) => {
   const common = ['--data', data, '--print', 'json']
   const { code, stderr } = await runCli(['keys', 'add', ...common, '--audit-log', join(data, 'none/audit.log')])
   t.equal(code, 1)
-  t.match(stderr, /Cannot write to the file of --audit-log: ENOENT/)
+  t.match(stderr, /Cannot write to the file of --audit-log: there is no folder/)
   t.same(JSON.parse((await runCli(['keys', 'list', ...common])).stdout), [])
 })

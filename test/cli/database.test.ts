@@ -118,5 +118,7 @@ t.test('doctor examines the databases', async (t) => {
   await client.end()
   t.match(await doctor(url.replace('://dealgate@', '://weak@')), [/^WRONG {2}databases: The role weak may not create/])
   const { port } = new URL(url)
-  t.match(await doctor(url.replace(`:${port}/`, ':1/')), [/^WRONG {2}databases: PostgreSQL: .*ECONNREFUSED/])
+  t.match(await doctor(url.replace(`:${port}/`, ':1/')), [
+    /^WRONG {2}databases: PostgreSQL \(--database\): .*ECONNREFUSED/,
+  ])
 })

@@ -19,6 +19,14 @@ interface Gateway {
   readonly secretKey: string
 }
 
+/** Options with a host name that no name server knows, by RFC 6761, or that none can be asked about. */
+const NAMED: readonly (readonly [option: string, value: string, more?: readonly string[]])[] = [
+  ['--host', 'no-host.invalid'],
+  ['--state', 'redis://no-host.invalid:6379'],
+  ['--database', 'postgres://user:word@no-host.invalid/name'],
+  ['--metrics-host', 'no-host.invalid', ['--metrics-port', '0']],
+]
+
 const running = await startDealgate(t)
 const { data } = running
 
@@ -36,6 +44,20 @@ t.test('what stands in the way of a start is told in one line', async (t) => {
     ['that of the gateway is', [...own, ...free, '--gateway-port', gatewayPort], /another process.* --gateway-port/],
     ['the data folder is a file', ['--data', 'package.json', ...free], /package\.json/],
     ['it is a link that leads nowhere', ['--data', dangling, ...free], /dangling cannot be used: it is a link/],
+    ...NAMED.map(
+      ([option, url, more = []]) =>
+        [
+          option,
+          ['--data', join(t.testdirName, option), ...free, option, url, ...more],
+          new RegExp(`^(?=.*no-host\\.invalid ).*${option}\\b`),
+        ] as const,
+    ),
+    // An operator who forgets the endpoint of another store has no credentials of AWS.
+    [
+      'the store of bodies has no endpoint',
+      [...own, ...free, '--bodies', 's3://bodies', '--bodies-credentials-file', join(t.testdirName, 'none')],
+      /names no endpoint.*endpoint=https:\/\/host:port \(--bodies\)/,
+    ],
     // Node's own recursive mkdir does not return from this one.
     ...(existsSync('/proc/self')
       ? [

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -53,8 +54,17 @@ t.test('HTTPS for clients and to the gateway, with a client certificate', async 
   const gateway = await secured(t, await startGateway(t, 'legacy'), authority, authority.issue('gw', 'IP:127.0.0.1'))
   const tls = ['--tls-cert', own.cert, '--tls-key', own.key]
   const toGateway = ['--gateway-ca', authority.file, '--gateway-cert', client.cert, '--gateway-key', client.key]
-  const server = await startDealgate(t, { gateway, args: [...tls, ...toGateway, '--passthrough'] })
+  const server = await startDealgate(t, {
+    gateway,
+    args: [...tls, ...toGateway, '--passthrough', '--metrics-port', '0'],
+  })
   t.match(server.endpoint, /^https:\/\/127\.0\.0\.1:\d+$/)
+  const metrics = await (await fetch(server.metrics)).text()
+  for (const [option, { cert }] of Object.entries({ 'tls-cert': own, 'gateway-cert': client })) {
+    const until = Date.parse(new X509Certificate(readFileSync(cert)).validTo) / 1000
+    const line = `dealgate_certificate_expiry_timestamp_seconds{option="${option}",number="1"} ${until}\n`
+    t.ok(metrics.includes(line), `the metrics have the end of ${option}`)
+  }
   const curl = await findClient(t, 'curl')
 
   await t.test('presigned by `dealgate presign`, for curl and node', { skip: !curl }, async (t) => {
@@ -106,7 +116,10 @@ t.test('options that cannot work are refused', async (t) => {
   for (const [args, message] of [
     [['--tls-cert', file], /--tls-cert and --tls-key must be given equally often/],
     [['--tls-cert', file, '--tls-key', file], /contains no private key in PEM/],
-    [['--tls-cert', join(folder, 'none'), '--tls-key', file], /Cannot serve HTTPS: cannot read .*none: ENOENT/],
+    [
+      ['--tls-cert', join(folder, 'none'), '--tls-key', file],
+      /Cannot serve HTTPS \(--tls-cert, --tls-key\): cannot read .*none: ENOENT/,
+    ],
     [['--gateway-ca', file], /--gateway-ca needs an https:\/\/ address in --gateway-url/],
     [['--gateway-cert', file], /--gateway-cert needs --gateway-key beside it/],
   ] as const) {
@@ -130,7 +143,10 @@ t.test('TLS to Redis, by an authority that the process is told', { skip: redis.s
   const args = ['--state', `rediss://127.0.0.1:${port}`]
 
   const refused = await runCli(['serve', '--port', '0', '--gateway-port', '0', '--data', temporaryFolder(t), ...args])
-  t.match(refused, { code: 1, stderr: /The state store rediss:\/\/127\.0\.0\.1:\d+ cannot be used: .*certificate/ })
+  t.match(refused, {
+    code: 1,
+    stderr: /The state store rediss:\/\/127\.0\.0\.1:\d+ cannot be used \(--state\): .*certificate/,
+  })
 
   const dealgate = await startDealgate(t, { args, env: { NODE_EXTRA_CA_CERTS: authority.file } })
   t.equal((await send(dealgate, { method: 'PUT', target: '/bucket' })).status, 200)

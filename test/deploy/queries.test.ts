@@ -12,6 +12,7 @@ import pay from '../../plugins/pay/index.js'
 import task from '../../plugins/task/index.js'
 import { StoreMetrics } from '../../services/store/store-metrics.js'
 import { processMetrics } from '../../src/server/metrics/process-metrics.js'
+import { certificateMetrics } from '../../src/server/metrics/upkeep.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
@@ -76,7 +77,14 @@ function scraped(text: string): Map<string, Set<string>> {
   return found
 }
 
+const UPKEEP: readonly (readonly [name: string, labels: readonly string[]])[] = [
+  ['dealgate_last_backup_timestamp_seconds', []],
+  ['dealgate_certificate_expiry_timestamp_seconds', ['option', 'number']],
+  ['dealgate_notifications_oldest_age_seconds', ['webhook']],
+]
+
 const metrics = new Metrics()
+certificateMetrics(metrics, () => [])
 t.teardown(processMetrics(metrics))
 // As a server has them whose services are embedded.
 new StoreMetrics(metrics)
@@ -95,6 +103,11 @@ t.test('each query of the dashboard and the alerts finds its metrics in a scrape
   for (const name of ['dealgate_deal_deals', 'dealgate_task_tasks', 'dealgate_pay_uploads']) {
     t.ok(found.has(name), `${name} is there`)
     found.set(name, new Set(['state']))
+  }
+  // The server has no TLS, backup or webhook: test/cli/upkeep.test.ts has a server with all of them.
+  for (const [name, labels] of UPKEEP) {
+    t.ok(found.has(name), `${name} is there`)
+    found.set(name, new Set(labels))
   }
   found.set('nodejs_gc_duration_seconds_sum', new Set(['kind']))
   const all = [...panels, ...alerts.map(({ alert, expr }) => ({ where: alert, expr }))]
@@ -217,6 +230,13 @@ const BAD: Readonly<Record<string, readonly [before: string, after: string]>> = 
     'dealgate_damaged_bodies_total{damage="lost"} 0',
     'dealgate_damaged_bodies_total{damage="lost"} 1',
   ],
+  DealgateBackupOld: ['', 'dealgate_last_backup_timestamp_seconds 1.7998e9'],
+  DealgateCertificateExpires: [
+    '',
+    'dealgate_certificate_expiry_timestamp_seconds{option="tls-cert",number="1"} 1.801e9',
+  ],
+  DealgateNotificationsLate: ['', 'dealgate_notifications_oldest_age_seconds{webhook="a"} 3700'],
+  DealgateInventoryFailed: ['', 'dealgate_inventory_configurations{outcome="Failed"} 1'],
   DealgateEventLoopBlocked: ['', 'nodejs_eventloop_lag_seconds{percentile="99"} 0.6'],
 }
 

@@ -62,6 +62,18 @@ for (const mode of modes) {
     t.match(doctor, { code: 1, stdout: /^WRONG {2}gateway: .*does not accept the key pair/m })
   })
 }
+t.test('a gateway that does not answer is a line with the reason, without a stack', async (t) => {
+  const account = { accessKey: 'some-key', secretKey: 'some-secret' }
+  const { lines, ready } = await start(t, {
+    gateway: { url: 'http://127.0.0.1:1', account },
+    data: temporaryFolder(t),
+  })
+  t.match(await ready(), { status: 503, text: /the connection was refused/ })
+  const line = lines.find(({ msg }) => msg.startsWith('the server is not ready'))
+  t.match(line, { level: 50, requestId: /./, reason: /connection was refused/, because: /ECONNREFUSED/ })
+  t.notMatch(JSON.stringify(lines), /"stack"|\.js:\d+/)
+})
+
 for (const kind of [redis, postgres]) {
   t.test(`${kind.name} that is gone`, { skip: kind.skip }, async (t) => {
     const { gateway } = await startInProcess(t, 'full', { identities: [identity] })

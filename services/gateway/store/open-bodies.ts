@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { nameFailure } from '../../../common/address-failure.js'
 import { type ServicesLog, silentLog } from '../../log.js'
 import type { Bodies, Compared, NewBody, OpenBody, StoredBody, WithRow } from '../../store/bodies.js'
 import { type Database, tableOf } from '../../store/database.js'
@@ -60,7 +61,7 @@ export async function openBodies(
   const times = { maxWaitMs: limits.storeMs, idleMs: limits.storeIdleMs }
   const client = new S3Client(
     location,
-    () => readS3Credentials(options.credentialsFile, options.variables ?? {}),
+    () => readS3Credentials(options.credentialsFile, options.variables ?? {}, location),
     times,
     metrics?.bodies,
   )
@@ -74,8 +75,8 @@ export async function openBodies(
     const where = `the bucket ${location.bucket} at ${location.endpoint}`
     if (!isPassing(error)) {
       client.close()
-      const why = error instanceof Error ? error.message : String(error)
-      throw new RangeError(`The bodies of objects cannot be kept in ${where}. ${why}`, { cause: error })
+      const why = nameFailure(error) ?? (error instanceof Error ? error.message : String(error))
+      throw new RangeError(`The bodies of objects cannot be kept in ${where} (--bodies): ${why}`, { cause: error })
     }
     log.warn({ err: error }, `The store of bodies does not answer: ${where}. Objects in it cannot be read or written.`)
   }
@@ -102,7 +103,7 @@ export async function readBodies(
   }
   const { storeMs: maxWaitMs, storeIdleMs: idleMs, storeRoomBytes: roomBytes, orphanMs } = gatewayLimits
   const location = parseS3Url(options.url)
-  const credentials = () => readS3Credentials(options.credentialsFile, options.variables ?? {})
+  const credentials = () => readS3Credentials(options.credentialsFile, options.variables ?? {}, location)
   const client = new S3Client(location, credentials, { maxWaitMs, idleMs })
   const claim = {
     proven: async () => {},
@@ -128,7 +129,7 @@ const READ = 'These bodies were opened to read them.'
 export async function tryBodies({ url, credentialsFile, variables = {} }: BodiesOptions): Promise<string> {
   const location = parseS3Url(url)
   const times = { maxWaitMs: gatewayLimits.storeMs, idleMs: gatewayLimits.storeIdleMs }
-  const client = new S3Client(location, () => readS3Credentials(credentialsFile, variables), times)
+  const client = new S3Client(location, () => readS3Credentials(credentialsFile, variables, location), times)
   const key = `${folderOf(location)}dealgate-check-${randomBytes(8).toString('hex')}`
   const begun = performance.now()
   try {

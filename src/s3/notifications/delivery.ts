@@ -45,6 +45,17 @@ export class Delivery {
     return this.#waiting
   }
 
+  /** What waits, by webhook: the number of messages, and the id of the oldest one. */
+  backlog(): ReadonlyMap<string, Backlog> {
+    const found = new Map<string, Backlog>()
+    for (const { webhook, first, size } of this.#queues.values()) {
+      const known = found.get(webhook)
+      const oldest = [known?.oldest, first].filter((id) => id !== undefined).sort()[0]
+      found.set(webhook, { waiting: (known?.waiting ?? 0) + size, oldest })
+    }
+    return found
+  }
+
   /**
    * Schedules a message of the outbox. Ignores one that is already scheduled.
    * @param name name of its queue
@@ -175,6 +186,11 @@ export class Delivery {
   }
 }
 
+export interface Backlog {
+  readonly waiting: number
+  readonly oldest: string | undefined
+}
+
 interface WebhookState {
   /** Lanes that are ready for an attempt. */
   readonly ready: Set<DeliveryQueue>
@@ -195,6 +211,10 @@ class DeliveryQueue {
     readonly webhook: string,
     readonly name: string,
   ) {}
+
+  get size(): number {
+    return this.#ids.size
+  }
 
   get first(): string | undefined {
     for (const id of this.#ids) return id

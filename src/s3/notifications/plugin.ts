@@ -1,6 +1,6 @@
 import pMap from 'p-map'
 import type { AnyOperation, Operation } from '../../api/operation.js'
-import type { Plugin } from '../../api/plugin.js'
+import type { Plugin, PluginGauge } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
 import { requireDocument } from '../../http/read-request.js'
 import { empty, xml } from '../../http/reply.js'
@@ -32,12 +32,28 @@ export function notifications(options: SenderOptions): Plugin {
       objectMoved: (event) => sender.notify(event),
       inventoryFailed: (event) => sender.notify(event),
     },
+    gauges: backlogGauges(sender),
     start: () => sender.start(),
     async stop() {
       await sender.stop()
       await client.close()
     },
   }
+}
+
+function backlogGauges(sender: Pick<Sender, 'backlog'>): readonly PluginGauge[] {
+  return [
+    {
+      name: 'waiting',
+      help: 'Notifications that their webhook has not accepted yet.',
+      read: async () => sender.backlog().map(({ webhook, waiting: value }) => ({ labels: { webhook }, value })),
+    },
+    {
+      name: 'oldest_age_seconds',
+      help: 'Age of the oldest notification that its webhook has not accepted yet.',
+      read: async () => sender.backlog().map(({ webhook, ageMs }) => ({ labels: { webhook }, value: ageMs / 1000 })),
+    },
+  ]
 }
 
 /** The operations of the plugin `notifications`. */

@@ -75,6 +75,15 @@ export class Sender {
     if (this.#options.state.shared) this.#schedule(waiting)
   }
 
+  /** What this process has yet to deliver, by webhook; ages are ms. Empty where another process delivers. */
+  backlog(): readonly { readonly webhook: string; readonly waiting: number; readonly ageMs: number }[] {
+    return [...(this.#delivery?.backlog() ?? [])].map(([webhook, { waiting, oldest }]) => ({
+      webhook,
+      waiting,
+      ageMs: oldest === undefined ? 0 : Math.max(0, Date.now() - timeOf(sequencerOf(oldest))),
+    }))
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
@@ -130,6 +139,11 @@ export class Sender {
     const { client, log, giveUpAfterMs, firstRetryMs } = this.#options
     return new Delivery({ outbox: this.#outbox, client, log, giveUpAfterMs, firstRetryMs })
   }
+}
+
+/** When the event with that number was, ms since 1970. */
+function timeOf(sequencer: string): number {
+  return Number.parseInt(sequencer, 16) / 1000
 }
 
 /** Number of hexadecimal digits for every number below 2^64, so that texts sort as the numbers do. */

@@ -74,7 +74,7 @@ export async function openPostgresBackend(
     const { host } = new URL(url)
     throw new StateError(
       'STATE_UNREACHABLE',
-      `The state store postgres://${host} cannot be used: ${reasonOf(error)}`,
+      `The state store postgres://${host} cannot be used (--state): ${reasonOf(error)}`,
       error,
     )
   }

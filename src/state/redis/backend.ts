@@ -66,7 +66,7 @@ export async function openRedisBackend(
     ended.abort()
     throw new StateError(
       'STATE_UNREACHABLE',
-      `The state store ${addressOf(url)} cannot be used: ${reasonOf(error)}`,
+      `The state store ${addressOf(url)} cannot be used (--state): ${reasonOf(error)}`,
       error,
     )
   }

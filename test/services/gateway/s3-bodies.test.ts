@@ -80,6 +80,7 @@ t.test('deals read bodies of a store, and bring them back into it', async (t) =>
 t.test('the address of a store, and its credentials', async (t) => {
   t.same(parseS3Url('s3://bucket/a/b/?endpoint=http://127.0.0.1:9000&region=eu-1'), {
     endpoint: 'http://127.0.0.1:9000',
+    isAws: false,
     region: 'eu-1',
     bucket: 'bucket',
     prefix: 'a/b',
@@ -96,7 +97,14 @@ t.test('the address of a store, and its credentials', async (t) => {
   const file = join(temporaryFolder(t), 'credentials')
   writeFileSync(file, '[other]\naws_access_key_id=a\naws_secret_access_key=b\n[default]\naws_access_key_id = c\n')
   const variables = { AWS_ACCESS_KEY_ID: 'v', AWS_SECRET_ACCESS_KEY: 'w', AWS_SHARED_CREDENTIALS_FILE: file }
-  t.match(readS3Credentials(undefined, variables), { accessKeyId: 'v', secretAccessKey: 'w' })
-  t.match(readS3Credentials(file, { ...variables, AWS_PROFILE: 'other' }), { accessKeyId: 'a', secretAccessKey: 'b' })
-  t.throws(() => readS3Credentials(file, variables), /There are no credentials/, 'a profile that is not complete')
+  const place = parseS3Url('s3://bucket')
+  t.match(readS3Credentials(undefined, variables, place), { accessKeyId: 'v', secretAccessKey: 'w' })
+  t.match(readS3Credentials(file, { ...variables, AWS_PROFILE: 'other' }, place), {
+    accessKeyId: 'a',
+    secretAccessKey: 'b',
+  })
+  const missing = 'a profile that is not complete'
+  const elsewhere = parseS3Url('s3://bucket?endpoint=http://127.0.0.1:9000')
+  t.throws(() => readS3Credentials(file, variables, elsewhere), /^(?!.*AWS \().*There are no credentials/, missing)
+  t.throws(() => readS3Credentials(file, variables, place), /names no endpoint.*There are no credentials/, missing)
 })
