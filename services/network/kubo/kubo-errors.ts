@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { nameFailure } from '../../../common/address-failure.js'
 import { parseJson } from '../../../common/json.js'
 import { NetworkError } from '../network.js'
 
@@ -40,7 +41,11 @@ export function messageOf(text: string): string | undefined {
 export function unreachable(cause: unknown): NetworkError {
   const { code, message } = cause as NodeJS.ErrnoException
   const what = cause instanceof IdleTimeoutError ? 'does not answer' : 'cannot be reached'
-  return new NetworkError('Unavailable', `The Kubo node ${what}: ${code ?? message}.`, { cause })
+  return new NetworkError(
+    'Unavailable',
+    `The Kubo node ${what} (--kubo-api): ${nameFailure(cause) ?? code ?? message}.`,
+    { cause },
+  )
 }
 
 /** A node that fails at a command that every node supports counts as unavailable. */
