@@ -179,10 +179,22 @@ t.test('limits, and ends', { timeout: 600_000 }, async (t) => {
 
   await t.test('a worker that cannot start ends the start', async (t) => {
     const ports = ['gateway', 'platform', 'payment'].flatMap((name) => [`--${name}-port`, '0'])
-    const args = ['serve', '--workers', '2', '--port', String(server.port), '--data', t.testdir(), ...ports]
-    const { code, stderr } = await runCli(args)
+    const data = t.testdir()
+    // The supervisor opens no log file: it has found the ports free, and a worker fails.
+    const wrong = ['--audit-log', join(data, 'none', 'audit.log')]
+    const { code, stderr } = await runCli([
+      'serve',
+      '--workers',
+      '2',
+      '--port',
+      '0',
+      '--data',
+      data,
+      ...ports,
+      ...wrong,
+    ])
     t.equal(code, 1)
-    t.match(stderr, /is in use by another process[\s\S]*Worker 1 could not start/)
+    t.match(stderr, /file of --audit-log: there is no folder[\s\S]*Worker 1 could not start/)
   })
 
   await t.test('a worker that is killed before it is ready is started again', async (t) => {
