@@ -25,7 +25,9 @@ const onBuckets = words(`
   PutBucketPublicAccessBlock PutBucketRequestPayment PutBucketTagging PutBucketVersioning PutBucketWebsite PutEncryptionConfiguration
   PutIntelligentTieringConfiguration PutInventoryConfiguration PutLifecycleConfiguration PutMetricsConfiguration PutReplicationConfiguration
 `)
-const onNothing = ['ListAllMyBuckets']
+const onNothing = words(`
+  CreateJob DeleteJobTagging DescribeJob GetJobTagging ListAllMyBuckets ListJobs PutJobTagging UpdateJobPriority UpdateJobStatus
+`)
 
 interface KnownAction {
   /** Name as S3 spells it, with `s3:`. */

@@ -41,6 +41,7 @@ const cases: readonly [string, string | object, string][] = [
   ['action without a service', { Action: 'GetObject' }, 'Policy has invalid action'],
   ['wildcard in the service', { Action: 's*:GetObject' }, 'Policy has invalid action'],
   ['action of the service', { Action: 's3:ListAllMyBuckets' }, 'Action does not apply to any resource'],
+  ['action on jobs', { Action: 's3:CreateJob', Resource: '*' }, 'Action does not apply to any resource'],
   ['bucket action on objects', { Action: 's3:ListBucket' }, 'Action does not apply to any resource'],
   ['object action on the bucket', { Resource: ARN }, 'Action does not apply to any resource'],
   ['both resources', { NotResource: ARN }, 'Statement has both Resource and NotResource'],
@@ -84,6 +85,7 @@ t.equal(refusal(document(GET), 'identity'), 'Policy document should not specify 
 const ofIdentity = (more: object) => refusal(document({ ...GET, Principal: undefined, ...more }), 'identity')
 t.match(ofIdentity({ Resource: 'arn:aws:ec2:::x' }), /invalid resource/)
 t.equal(ofIdentity({ Action: 's3:ListAllMyBuckets', Resource: '*' }), 'accepted')
+t.equal(ofIdentity({ Action: ['s3:UpdateJobStatus', 's3:*JobTagging'], Resource: '*' }), 'accepted')
 
 const accepted: readonly [string, unknown][] = [
   ['all resources', { ...GET, Resource: '*' }],

@@ -100,6 +100,26 @@ t.test('a session wakes only jobs whose rights it holds', async (t) => {
   t.match(await reaches(reporting, 'Complete'), { NumberOfTasksSucceeded: 1 })
 })
 
+t.test('policies decide about each call of S3 Control', async (t) => {
+  const { endpoint, session, order, control, put } = await start(t)
+  await put('a/1')
+  const id = await order(DELETE_A, 'Suspended')
+  const wide = [READS, deletes('a/')]
+  const account = { headers: { 'x-amz-account-id': '111122223333' } }
+  const describe = (keys: Keys) => signedCall(endpoint, keys, 'GET', `/v20180820/jobs/${id}`, account)
+  const ready = (keys: Keys) => control(keys, id, 'status?requestedJobStatus=Ready')
+  const reader = await session(...wide, { Effect: 'Allow', Action: 's3:DescribeJob', Resource: '*' })
+  t.equal((await describe(reader)).status, 200)
+  t.equal((await ready(reader)).status, 403, 'it has not the action')
+  const allowed = { Effect: 'Allow', Action: ['s3:UpdateJobStatus', 's3:UpdateJobPriority'], Resource: '*' }
+  const denied = { Effect: 'Deny', Action: 's3:UpdateJobStatus', Resource: '*' }
+  const refused = await session(...wide, allowed, denied)
+  t.equal((await describe(refused)).status, 403)
+  t.equal((await control(refused, id, 'priority?priority=9')).status, 200)
+  t.equal((await ready(refused)).status, 403)
+  t.equal((await ready(await session(...wide, allowed))).status, 200)
+})
+
 t.test('what is not known when a job is woken is decided for the session, too', async (t) => {
   const { call, session, order, put, s3, keysOf, reaches } = await start(t)
   await put('b/last')
