@@ -166,11 +166,12 @@ export function refuseDemands(headers: IncomingHttpHeaders, honoured: readonly s
 }
 
 /**
- * Throws InvalidArgument, naming the header, for user metadata on a write that keeps none, such as that of a part: it
- * would be lost, and the client would not know.
+ * Throws InvalidArgument, naming the header, for user metadata on the parts and the end of a multipart upload, as S3
+ * does: it would be lost, and the client would not know. Elsewhere it is ignored, because clients that set it once for
+ * all requests also send it with tags: https://github.com/durch/rust-s3/issues/352
  */
 export function refuseMetadata({ on, call }: AnyOperation, headers: IncomingHttpHeaders): void {
-  if (on.metadata || call || on.resource !== 'object' || !(on.method === 'PUT' || on.method === 'POST')) return
+  if (on.metadata || call || !(on.method === 'PUT' || on.method === 'POST') || !on.query?.includes('uploadId')) return
   for (const name in headers) {
     if (!name.startsWith('x-amz-meta-')) continue
     throw new S3Error('InvalidArgument', {

@@ -78,14 +78,20 @@ inEachMode(t, async (t, server) => {
       ['PUT', part, {}, 'x'],
       ['PUT', part, { 'x-amz-copy-source': '/box/meta' }, ''],
       ['POST', `/box/meta?uploadId=${id}`, {}, list],
-      ['PUT', '/box/meta?tagging=', {}, '<Tagging><TagSet/></Tagging>'],
-      ['PUT', '/box/meta?acl=', { 'x-amz-acl': 'private' }, ''],
     ] as const) {
       const answer = await ask(method, target, { ...headers, 'x-amz-meta-colour': 'red' }, body)
       t.equal(answer.short, '400 InvalidArgument', `${method} ${target}`)
       t.match(answer.body.toString(), '<ArgumentName>x-amz-meta-colour</ArgumentName>')
     }
     t.notMatch((await ask('GET', `/box/meta?uploadId=${id}`)).body.toString(), '<Part>', 'no part is there')
+    for (const [target, headers, body] of [
+      ['/box/meta?tagging=', {}, '<Tagging><TagSet/></Tagging>'],
+      ['/box/meta?acl=', { 'x-amz-acl': 'private' }, ''],
+    ] as const) {
+      const answer = await ask('PUT', target, { ...headers, 'x-amz-meta-colour': 'red' }, body)
+      t.equal(answer.short, '200', `${target}: clients send what they are told to add to all requests`)
+    }
+    t.notMatch((await ask('HEAD', '/box/meta')).headers, { 'x-amz-meta-colour': 'red' })
   })
 
   t.test('a list with a part that is not there, and one that is too small', async (t) => {
