@@ -1,5 +1,6 @@
 import { read } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
+import { freeBuffer } from '../../common/free-buffer.js'
 import { FIRST_WINDOW_BYTES } from '../../common/port-messages.js'
 import type { HttpExchange, ServiceResponse } from './body.js'
 import type { HeaderList } from './errors.js'
@@ -140,6 +141,8 @@ class FileReader {
   /** None for a client in this process, which gets the memory itself. */
   readonly #buffers: readonly [Buffer, Buffer] | undefined
   #turn: 0 | 1 = 0
+  /** The memory of the bytes that a client in this process gets next. */
+  #read: Buffer | undefined
   #first: number
   #position: number
 
@@ -182,18 +185,49 @@ class FileReader {
     return found.subarray(Math.max(0, this.#first - position), this.#last + 1 - position)
   }
 
+  /** Gives all that is left of what `next` returned last. */
+  give(bytes: Buffer, client: Giving): void {
+    const { buffer, byteOffset, length } = bytes
+    // All of the memory moves to the client, which keeps it as long as these bytes.
+    if (buffer.byteLength < 2 * length) {
+      client.give(new Uint8Array(buffer as ArrayBuffer, byteOffset, length))
+    } else {
+      client.give(new Uint8Array(bytes))
+      this.#free()
+    }
+    this.#read = undefined
+  }
+
+  /** The rest of what `next` returned last. A view of a part would keep the memory of the whole chunk. */
+  keep(rest: Buffer): Buffer {
+    if (2 * rest.length > rest.buffer.byteLength) return rest
+    const copy = Buffer.from(new Uint8Array(rest).buffer)
+    this.#free()
+    return copy
+  }
+
   get isAtEnd(): boolean {
     return this.#position >= this.#end
   }
 
-  /** Reads the last bytes once more, so many of those that `next` returned last. */
+  /** Reads the last bytes once more, so many of those that `next` returned last, whose memory is free then. */
   back(bytes: number): void {
+    this.#free()
     this.#first = Math.min(this.#position, this.#last + 1) - bytes
     this.#position = this.#first - (this.#first % this.#chunkBytes)
   }
 
+  /** The garbage collector would free it late. */
+  #free(): void {
+    if (this.#read) freeBuffer(this.#read)
+    this.#read = undefined
+  }
+
   #buffer(bytes: number): Buffer {
-    if (this.#buffers === undefined) return Buffer.allocUnsafeSlow(bytes)
+    if (this.#buffers === undefined) {
+      this.#read = Buffer.allocUnsafeSlow(bytes)
+      return this.#read
+    }
     const buffer = this.#buffers[this.#turn].subarray(0, bytes)
     this.#turn = this.#turn === 0 ? 1 : 0
     return buffer
@@ -202,8 +236,8 @@ class FileReader {
 
 type Giving = ServiceResponse & Required<Pick<ServiceResponse, 'room' | 'give'>>
 
-/** Verified bytes that wait in memory until the client wants them; more are read once more. */
-const MOST_HELD = 64 * 1024
+/** Verified bytes that wait in memory until the client wants them; more are read once more. A chunk of most bodies. */
+const MOST_HELD = 128 * 1024
 
 /** As `sendFile`, to a client in this process: little is read before the client wants it, and few bytes are copied. */
 async function giveFile(
@@ -219,15 +253,18 @@ async function giveFile(
       const room = await response.room()
       idle.refresh()
       if (bytes.length <= room) {
-        response.give(new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length))
+        file.give(bytes, response)
         // A client that has everything grants no more.
         bytes = file.isAtEnd ? undefined : await file.next(await response.room())
         continue
       }
       response.give(new Uint8Array(bytes.subarray(0, room)))
-      bytes = bytes.subarray(room)
-      if (bytes.length <= MOST_HELD) continue
-      file.back(bytes.length)
+      const rest = bytes.subarray(room)
+      if (rest.length <= MOST_HELD) {
+        bytes = file.keep(rest)
+        continue
+      }
+      file.back(rest.length)
       bytes = await file.next(await response.room())
     }
     response.end()

@@ -5,8 +5,12 @@ const KiB = 1024
 /** Bytes of a chunk: those of a small body are small, so that a short range costs little more than its own bytes. */
 const LEAST = 64 * KiB
 
-/** As much as a download reads at a time: no reader needs more memory for chunks. */
+/** Of a large body: a slow reader, which takes 32 KiB at a time, keeps a chunk in memory or has it read again. */
+const LARGE = 128 * KiB
+
+/** As much as a download reads at a time. Of huge bodies alone, whose checksums are in memory while they are written. */
 const MOST = 512 * KiB
+const HUGE_BYTES = 256 * KiB * KiB * KiB
 
 /** Chunks whose checksums are in one row of the index. */
 export const CHUNKS_OF_ROW = 1024
@@ -16,9 +20,8 @@ const SUM = 4
 
 /** The bytes of each chunk but the last, of a body of this size. Fixed for ever: rows of checksums do not say it. */
 export function chunkBytesOf(size: number): number {
-  let bytes = LEAST
-  while (bytes < MOST && bytes * CHUNKS_OF_ROW < size) bytes *= 2
-  return bytes
+  if (size > HUGE_BYTES) return MOST
+  return size > LEAST * CHUNKS_OF_ROW ? LARGE : LEAST
 }
 
 /** The checksum of the chunk that these bytes are, or go on with. */
@@ -45,7 +48,7 @@ export function haveSameSums(one: SumRows, other: SumRows): boolean {
   return one.length === other.length && one.every((row, n) => row.equals(other[n] as Buffer))
 }
 
-/** Computes the checksums of a body of a known size: 8 bytes of memory for each MiB of it that has passed. */
+/** Computes the checksums of a body of a known size, in at most 40 MiB of memory for 5 TiB. */
 export class SumWriter {
   readonly #size: number
   readonly #chunkBytes: number
