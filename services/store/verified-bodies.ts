@@ -57,7 +57,15 @@ export class VerifiedBodies implements Bodies {
     const open = await this.#inner.open(body, first === undefined ? 'mark' : 'nothing')
     if (open === undefined) return undefined
     const read = (n: number) => this.#kept.row(generation, n)
-    if (first !== undefined) return this.#verified(open, new SumReader(body, read, first))
+    if (first !== undefined) {
+      try {
+        return this.#verified(open, new SumReader(body, read, first))
+      } catch (error) {
+        // Who gets no body does not close it.
+        await open.close()
+        throw this.#noted(error)
+      }
+    }
     return {
       ...fdOf(open),
       stream: (first, last) => this.#unverified(body, open, first, last),
