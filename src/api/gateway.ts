@@ -101,8 +101,11 @@ export interface UploadAttributes {
   readonly contentType: string | undefined
   readonly headers: StoredHeaders
   readonly metadata: Readonly<Record<string, string>>
-  /** ETag to store when it is not the MD5 of the body (multipart). Gateways that can store it do. */
-  readonly etag?: string
+  /**
+   * The ETag to keep with the object, if it is known before the gateway has the body. Gateways that can store it do.
+   * Called when the headers are sent, as `record` is.
+   */
+  readonly etag?: () => string | undefined
   readonly encrypted?: Encrypted
   /** Identifies this write and every repetition of it with the same content. Default: a new random id. */
   readonly writeId?: string

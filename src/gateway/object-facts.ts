@@ -90,7 +90,8 @@ export function uploadHeaders(
     if (value !== undefined) headers[name] = headerText(value)
   }
   const { encrypted } = attributes
-  const etag = encrypted ? markedEtag(attributes.etag, encrypted) : attributes.etag
+  const stated = attributes.etag?.()
+  const etag = encrypted ? markedEtag(stated, encrypted) : stated
   if (features.objectHead && etag !== undefined) headers[names.header('etag')] = etag
   const record = features.objectRecords ? attributes.record?.() : undefined
   if (record !== undefined) headers[names.header('record')] = record

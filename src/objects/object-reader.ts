@@ -45,34 +45,25 @@ const MAX_ATTEMPTS = 3
 
 /** Reads the objects of one gateway account: the gateway's objects joined with the records. */
 export class ObjectReader {
-  // Plugins have this object: what inspects or logs it finds no connections and no keys.
   readonly #deps: StoreDeps
   readonly #logger: Logging
 
   /** @param logger who gets the lines about what is done */
-  constructor(deps: StoreDeps, logger: Logging = deps) {
+  constructor(deps: StoreDeps, logger: Logging) {
     this.#deps = deps
     this.#logger = logger
   }
 
-  protected get deps(): StoreDeps {
-    return this.#deps
-  }
-
-  protected get logger(): Logging {
-    return this.#logger
-  }
-
   find(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {
-    return this.#look(this.deps.gateway, bucket, key, ref)
+    return this.#look(this.#deps.gateway, bucket, key, ref)
   }
 
   findToWrite(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject | undefined> {
-    return this.#look(this.deps.lookUps, bucket, key, ref)
+    return this.#look(this.#deps.lookUps, bucket, key, ref)
   }
 
   findRevision(bucket: string, key: string, revision: string): Promise<StoredObject | undefined> {
-    return this.findVersion(this.deps.gateway, bucket, key, revision)
+    return this.findVersion(this.#deps.gateway, bucket, key, revision)
   }
 
   #look(through: Gateway, bucket: string, key: string, ref: VersionRef | undefined): Promise<StoredObject | undefined> {
@@ -82,7 +73,7 @@ export class ObjectReader {
 
   async head(bucket: string, key: string, ref?: VersionRef): Promise<StoredObject> {
     let marker: S3Error | undefined
-    const found = await this.#find(this.deps.gateway, bucket, key, ref, (error) => {
+    const found = await this.#find(this.#deps.gateway, bucket, key, ref, (error) => {
       marker = error
     })
     if (!found && marker) throw marker
@@ -90,7 +81,7 @@ export class ObjectReader {
   }
 
   /** See Store.findRevision. */
-  protected async findVersion(
+  async findVersion(
     through: Gateway,
     bucket: string,
     key: string,
@@ -108,8 +99,8 @@ export class ObjectReader {
     customer?: CustomerKey,
     ref?: VersionRef,
   ): Promise<{ object: StoredObject; download: Download }> {
-    const { gateway, encryption } = this.deps
-    const { logger } = this
+    const { gateway, encryption } = this.#deps
+    const logger = this.#logger
     for (let attempt = 1; ; attempt++) {
       // What was opened lately is the current version, or another one.
       const expected = attempt === 1 && range && !ref ? encryption.expect({ bucket, key }, range) : undefined
@@ -140,8 +131,8 @@ export class ObjectReader {
   }
 
   async requireCustomerKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void> {
-    const { gateway, encryption } = this.deps
-    if (!(await encryption.verifyKey(ofVersion(gateway, object), object, object, customer, this.logger)))
+    const { gateway, encryption } = this.#deps
+    if (!(await encryption.verifyKey(ofVersion(gateway, object), object, object, customer, this.#logger)))
       throw new S3Error('ServiceUnavailable', { message: REPLACED })
   }
 
@@ -165,7 +156,7 @@ export class ObjectReader {
     ref: VersionRef | undefined,
     customer: CustomerKey | undefined,
   ): Promise<{ object: StoredObject; download: Download }> {
-    const { gateway, state } = this.deps
+    const { gateway, state } = this.#deps
     for (let attempt = 1; ; attempt++) {
       const record = state.objects.get(bucket, key)
       record.catch(() => {})
@@ -175,7 +166,7 @@ export class ObjectReader {
           asked.discard()
           continue
         }
-        const known = await recordOfVersion(this.deps.state.objects, bucket, asked.object, await record).catch(
+        const known = await recordOfVersion(this.#deps.state.objects, bucket, asked.object, await record).catch(
           (error) => {
             asked.discard()
             throw error
@@ -218,7 +209,7 @@ export class ObjectReader {
   }
 
   async partChecksums(object: StoredObject): Promise<PartChecksums | undefined> {
-    return object.partSizes ? this.deps.partChecksums.get(object) : undefined
+    return object.partSizes ? this.#deps.partChecksums.get(object) : undefined
   }
 
   /** A page of the gateway's listing, completed from the records with what the gateway does not list. */
@@ -237,11 +228,11 @@ export class ObjectReader {
     query: ListQuery,
     joined: (object: GatewayObject, record: ObjectRecord | undefined) => T,
   ): Promise<{ readonly entries: readonly (T | ListedPrefix)[]; readonly truncated: boolean }> {
-    const page = await this.deps.gateway.list(bucket, query)
+    const page = await this.#deps.gateway.list(bucket, query)
     const keys: string[] = []
     for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
     // One read for the whole page: no gateway lists checksums and storage classes.
-    const last = keys.length === 0 ? [] : await this.deps.state.objects.getMany(bucket, keys)
+    const last = keys.length === 0 ? [] : await this.#deps.state.objects.getMany(bucket, keys)
     const records = page.versioned ? await this.#ofListed(bucket, page.entries, last) : last
     const entries: (T | ListedPrefix)[] = []
     let at = 0
@@ -260,11 +251,11 @@ export class ObjectReader {
   }
 
   async listVersions(bucket: string, query: VersionQuery): Promise<VersionPage<StoredObject>> {
-    const page = await this.deps.gateway.listVersions(bucket, query)
+    const page = await this.#deps.gateway.listVersions(bucket, query)
     const versions: [key: string, revision: string][] = []
     for (const entry of page.entries)
       if (entry.kind === 'version') versions.push([entry.object.key, entry.object.revision])
-    const records = await this.deps.state.objects.manyOfRevisions(bucket, versions)
+    const records = await this.#deps.state.objects.manyOfRevisions(bucket, versions)
     let at = 0
     const entries = page.entries.map((entry) =>
       entry.kind === 'version' ? { ...entry, object: joinRecord(bucket, entry.object, records[at++]) } : entry,
@@ -286,11 +277,11 @@ export class ObjectReader {
     for (let attempt = 1; ; attempt++) {
       const [object, last] = await Promise.all([
         through.stat(bucket, key, ref, onMarker),
-        this.deps.state.objects.get(bucket, key),
+        this.#deps.state.objects.get(bucket, key),
       ])
       if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
       if (attempt < MAX_ATTEMPTS && isOvertaken(object, last)) continue
-      const record = await recordOfVersion(this.deps.state.objects, bucket, object, last)
+      const record = await recordOfVersion(this.#deps.state.objects, bucket, object, last)
       if (validRecord(object, record)) return joinRecord(bucket, object, record)
       if (object.metadata && (object.writeId !== undefined || (await through.features()).objectRecords))
         return joinRecord(bucket, object, record)
@@ -312,7 +303,7 @@ export class ObjectReader {
     const objects: GatewayObject[] = []
     for (const entry of entries) if (entry.kind === 'object') objects.push(entry.object)
     const others = objects.filter(({ revision }, i) => last[i]?.revision !== revision)
-    const found = await this.deps.state.objects.manyOfRevisions(
+    const found = await this.#deps.state.objects.manyOfRevisions(
       bucket,
       others.map(({ key, revision }) => [key, revision] as const),
     )
@@ -331,9 +322,9 @@ export class ObjectReader {
   /** The record of a listed object. Confirms an unconfirmed record if the gateway can be queried now. */
   async #confirmListed(bucket: string, object: GatewayObject, record: ObjectRecord): Promise<ObjectRecord> {
     try {
-      return this.#confirm(bucket, await withMetadata(this.deps.gateway, bucket, object), record)
+      return this.#confirm(bucket, await withMetadata(this.#deps.gateway, bucket, object), record)
     } catch (err) {
-      this.logger.log.debug({ err, bucket }, 'could not confirm the record of an object yet')
+      this.#logger.log.debug({ err, bucket }, 'could not confirm the record of an object yet')
       return record
     }
   }
@@ -343,7 +334,7 @@ export class ObjectReader {
    * the next request that looks at the object does it. Never rejects.
    * @param revision the revision of the unconfirmed record; a record with another revision is left unchanged
    */
-  protected async confirmLater(
+  async confirmLater(
     bucket: string,
     key: string,
     revision: string,
@@ -351,8 +342,8 @@ export class ObjectReader {
   ): Promise<void> {
     const found = await confirmed
     if (!found) return
-    const { objects, locks } = this.deps.state
-    const { logger } = this
+    const { objects, locks } = this.#deps.state
+    const logger = this.#logger
     try {
       const run = async (lock: HeldLock) => {
         const record = await objects.get(bucket, key)
