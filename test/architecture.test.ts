@@ -57,7 +57,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
-    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|http\/relay|plugins\/contain|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|http\/relay|plugins\/contain\/check-reply|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
     never: /^node:https?$/,
   },
   {
