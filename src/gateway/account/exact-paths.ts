@@ -6,7 +6,7 @@ import { httpFailure } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'
 import { translate } from '../errors.js'
 import { PutRequest } from '../objects/put-request.js'
-import { request } from '../objects/read.js'
+import { request } from '../objects/request-object.js'
 
 export const PATHS_CHANGED =
   'The object gateway, or a proxy before it, resolves "." and ".." or joins "//" in paths, so that a key with them would reach another object: such keys are refused.'

@@ -6,7 +6,7 @@ import type { HiddenAccess, PolicyEntry, PublicPolicy } from '../../api/gateway.
 import type { GatewayClient } from '../client.js'
 import { nonsense } from '../errors.js'
 import { listLevel, scanLevel } from '../listing/level-reader.js'
-import { isReadable } from '../objects/read.js'
+import { isReadable } from '../objects/request-object.js'
 import type { Session } from './session.js'
 
 /** An action that a policy decides: `list` applies to a prefix, the others to a key. */

@@ -4,7 +4,8 @@ import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { GatewayClient } from '../client.js'
 import { unavailable } from '../errors.js'
 import { MARKER_REVISION, unconfirmedRevision } from '../object-facts.js'
-import { stat, writeIdOf } from './read.js'
+import { writeIdOf } from './download-listed.js'
+import { stat } from './stat.js'
 
 export function resultOf({ revision, lastModified, etag, versionId }: GatewayObject): UploadResult {
   const version = versionId === undefined ? {} : { versionId }

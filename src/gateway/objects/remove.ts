@@ -8,8 +8,8 @@ import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense, type Subject } from '../errors.js'
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { hasChildren, lookUp, lookUpFolder } from '../listing/look-up.js'
-import { stat } from './read.js'
-import { SmallUpload } from './upload.js'
+import { SmallUpload } from './small-upload.js'
+import { stat } from './stat.js'
 
 /**
  * See Gateway.remove. Sends one name per call, because a call with several names may stop early and still report

@@ -4,15 +4,14 @@ import { S3Error } from '../../../common/errors/s3-error.js'
 import { formatTimestamp } from '../../../common/sigv4.js'
 import type { GatewayFeatures, Upload, UploadAttributes, UploadResult, WriteOrder } from '../../api/gateway.js'
 import { InDoubt, LATE_ANSWER_MS, leavesOpen, type WriteOutcome } from '../calls/in-doubt.js'
-import { readAnswer, type SmallAnswer } from '../calls/rest-call.js'
+import type { SmallAnswer } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'
-import { isLostConnection, isNotConnected, type Subject, TokenRefused, unavailable, WriteRefused } from '../errors.js'
+import { type Subject, TokenRefused, WriteRefused } from '../errors.js'
 import { refusal } from '../keys.js'
 import { factsFromHeaders, uploadHeaders } from '../object-facts.js'
-import type { SentResponse } from '../transport/wire.js'
 import { confirm, locate, resultOf } from './confirm-upload.js'
-import { aborted, answeredInTime, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
-import { stat } from './read.js'
+import { aborted, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
+import { stat } from './stat.js'
 import { notLocked } from './versions.js'
 
 /**
@@ -22,7 +21,7 @@ import { notLocked } from './versions.js'
 const BYTES_PER_MS = 20 * 1024
 
 /**
- * See Gateway.upload. The steps that all uploads share: count bytes, open requests, read answers. `SmallUpload` below
+ * See Gateway.upload. The steps that all uploads share: count bytes, open requests, read answers. `SmallUpload`
  * keeps its body until commit, `StreamedUpload` passes it through.
  */
 export abstract class GatewayUpload implements Upload {
@@ -38,7 +37,7 @@ export abstract class GatewayUpload implements Upload {
   protected readonly length: number
   /** Identifies the write. */
   protected readonly writeId: string
-  readonly #path: string
+  protected readonly path: string
   readonly #attributes: UploadAttributes
   #features: GatewayFeatures | undefined
   #headers: Record<string, string> | undefined
@@ -49,7 +48,7 @@ export abstract class GatewayUpload implements Upload {
     this.subject = { bucket, key }
     this.length = length
     this.writeId = attributes.writeId ?? randomUUID()
-    this.#path = client.names.uploadPath(bucket, key)
+    this.path = client.names.uploadPath(bucket, key)
     this.#attributes = attributes
   }
 
@@ -137,19 +136,9 @@ export abstract class GatewayUpload implements Upload {
   protected begin(headers: OutgoingHttpHeaders, fresh: boolean): PutRequest {
     const { rest } = this.client
     const all = { ...headers, 'content-length': this.length }
-    const put = new PutRequest(rest.put(this.#path, all, fresh), rest.idleMs)
+    const put = new PutRequest(rest.put(this.path, all, fresh), rest.idleMs)
     this.put = put
     return put
-  }
-
-  /**
-   * Sends a request with its whole body within this call.
-   * @param reuse `recent`: only a connection that is very likely still open
-   */
-  protected sendWhole(headers: OutgoingHttpHeaders, body: Buffer, reuse: 'any' | 'recent' | 'none'): PutOnWire {
-    const { rest } = this.client
-    this.put = new WholePut(rest.putWhole(this.#path, headers, body, reuse), rest.idleMs)
-    return this.put
   }
 
   /**
@@ -236,114 +225,5 @@ function refuse(key: string, length: number): void {
       message: 'The object gateway cannot hold bytes under a key that ends in "/".',
       fields: { Key: key },
     })
-  }
-}
-
-/** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
-export const MAX_REPLAYABLE_BYTES = 256 * 1024
-
-/** Uploads a body that fits in memory. Sends nothing before commit. */
-export class SmallUpload extends GatewayUpload {
-  readonly #chunks: Buffer[] = []
-  /** A copy was lost on its way: what the gateway says about another one says nothing about it. */
-  #lostCopy = false
-
-  protected take(chunk: Buffer): void {
-    this.#chunks.push(chunk)
-  }
-
-  protected forget(): void {
-    this.#chunks.length = 0
-  }
-
-  protected async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
-    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    try {
-      return await this.client.session.withLogin(async (token) =>
-        this.check(await this.#send(token, body, order, ordered)),
-      )
-    } catch (error) {
-      // The gateway has the bytes, and has not stored them.
-      if (error instanceof WriteRefused && !this.#lostCopy) this.arrived = false
-      throw error
-    }
-  }
-
-  async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
-    const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
-    const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
-    try {
-      return await this.#answered(first, ordered)
-    } catch (error) {
-      // Without an order, the first copy may still be on its way and take effect after a later write.
-      if (!(ordered && first.reused && isLostConnection(error))) throw unavailable(error)
-      this.#lostCopy = true
-    }
-    const again = this.#whole(headers, body, order, 'none')
-    try {
-      return await this.#answered(again, ordered)
-    } catch (error) {
-      throw unavailable(error)
-    }
-  }
-
-  async #answered(put: PutOnWire, ordered: boolean): Promise<SmallAnswer> {
-    try {
-      const answer = await this.answered(put, ordered)
-      this.arrived = true
-      return answer
-    } catch (error) {
-      this.arrived ||= !isNotConnected(error)
-      throw error
-    }
-  }
-
-  #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'recent' | 'none'): PutOnWire {
-    order.ensure()
-    const put = this.sendWhole(headers, body, reuse)
-    this.complete = true
-    return put
-  }
-
-  #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
-    const { names } = this.client
-    const headers: Record<string, string> = {}
-    headers[names.header('fence')] = String(fence)
-    headers[names.header('write-id')] = this.writeId
-    if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
-    return headers
-  }
-}
-
-/** A PUT that was sent in one piece. */
-export class WholePut implements PutOnWire {
-  readonly #sent: SentResponse
-  readonly #answer: Promise<SmallAnswer>
-
-  constructor(sent: SentResponse, idleMs: number) {
-    this.#sent = sent
-    this.#answer = sent.answered.then(async (response) => {
-      const early = sent.answeredEarly
-      const answer = await readAnswer(response, idleMs)
-      return early ? { ...answer, early } : answer
-    })
-    // An aborted upload does not wait for it.
-    this.#answer.catch(() => {})
-  }
-
-  get reused(): boolean {
-    return this.#sent.reused
-  }
-
-  get unsentBytes(): number {
-    return this.#sent.unsentBytes
-  }
-
-  answered(maxWaitMs: number, keepOpen = false): Promise<SmallAnswer> {
-    return answeredInTime(this.#answer, maxWaitMs, keepOpen ? undefined : (error) => this.#sent.giveUp(error))
-  }
-
-  destroy(): void {
-    this.#sent.giveUp()
   }
 }
