@@ -7,7 +7,7 @@ import type { CommandDeclaration } from './declaration.js'
 import { serversOfUser } from './known-servers.js'
 
 /** What the folder of a server has, from its first start on, or from a restore. */
-const MARKS = [VERSION_FILE, 'keys.json', 'credentials.json', 'running.json', 'services', 'state']
+const MARKS = [VERSION_FILE, 'keys.json', 'credentials.json', 'encryption.keys', 'running.json', 'services', 'state']
 
 /**
  * Refuses a command about a data folder where there is none: what it would write there, no server reads.

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { headerText } from '../../common/header-text.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import { hasControls, headerText } from '../../common/header-text.js'
 import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayFeatures, GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { ObjectLock } from '../api/versions.js'
@@ -76,6 +77,13 @@ export function areRevisionsUnique({ anyKey, pagedListing }: GatewayFeatures): b
   return anyKey && pagedListing
 }
 
+/** Throws InvalidArgument for a text that no header can carry, which must not be stored as another one. */
+function storedText(text: string): string {
+  if (hasControls(text))
+    throw new S3Error('InvalidArgument', { message: 'A header or metadata of the object has a control character.' })
+  return headerText(text)
+}
+
 /** The headers of an upload, without those of the transport. */
 export function uploadHeaders(
   names: BrandNames,
@@ -84,10 +92,10 @@ export function uploadHeaders(
   writeId: string | undefined,
 ): Record<string, string> {
   const headers: Record<string, string> = {}
-  if (attributes.contentType !== undefined) headers['content-type'] = headerText(attributes.contentType)
+  if (attributes.contentType !== undefined) headers['content-type'] = storedText(attributes.contentType)
   for (const name of STORED_NAMES) {
     const value = attributes.headers[name]
-    if (value !== undefined) headers[name] = headerText(value)
+    if (value !== undefined) headers[name] = storedText(value)
   }
   const { encrypted } = attributes
   const stated = attributes.etag?.()
@@ -132,7 +140,7 @@ function metadataHeaders(
   const own = Object.entries(metadata)
     // A client must not have other bytes taken for encrypted ones.
     .filter(([name]) => name !== ENCRYPTED_NAME)
-    .map(([name, value]) => [names.metaPrefix + name, headerText(value)] as const)
+    .map(([name, value]) => [names.metaPrefix + name, storedText(value)] as const)
   const all = [...own, ...marks]
   if (writeId === undefined) return Object.fromEntries(all)
   const bytes = all.reduce((sum, [name, value]) => sum + name.length + value.length, 0)

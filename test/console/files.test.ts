@@ -85,7 +85,10 @@ async function taken(t: Test, server: Dealgate): Promise<void> {
   const given = Number(new URL(server.console).port)
   const { code, stderr } = await runCli([...args, '--console-port', String(given)])
   t.equal(code, 1)
-  t.match(stderr, `127.0.0.1:${given} is in use by another process. Choose another port with --console-port`)
+  t.match(
+    stderr,
+    `127.0.0.1:${given} (--console-port) is in use by another process. Choose another port with --console-port`,
+  )
   const byVariable = await runCli(args, { DEALGATE_CONSOLE_PORT: String(DEFAULT_PORT) })
   t.match(byVariable, { code: 1, stderr: /--console-port/ })
   const started = await startCli<{ console?: string }>(t, args, { DEALGATE_CONSOLE_PORT: '' })

@@ -64,7 +64,7 @@ t.test('answers', async (t) => {
     }
   })
 
-  t.test('an empty PUT that waits for 100-continue leaves the connection open', async (t) => {
+  t.test('an empty PUT that waits for 100-continue gets it, and leaves the connection open', async (t) => {
     const { hostname, port, host } = new URL(server.endpoint)
     const signed = (method: string, target: string, headers: Record<string, string>) =>
       headText(method, target, {
@@ -94,7 +94,7 @@ t.test('answers', async (t) => {
       await new Promise<void>((resolve, reject) => {
         const look = (chunk: string) => {
           text += chunk
-          const [head = '', body] = text.split('\r\n\r\n')
+          const [, head = '', body] = text.split('\r\n\r\n')
           const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
           if (body === undefined || body.length < length) return
           socket.off('data', look)
@@ -103,7 +103,10 @@ t.test('answers', async (t) => {
         socket.on('data', look)
         socket.once('close', () => reject(new Error(`closed after ${text}`)))
       })
-      statuses.push(text.slice(9, 12))
+      // botocore takes a final answer in its place for the status of the next request, too.
+      const [first, final = ''] = text.split('\r\n\r\n')
+      t.equal(first, 'HTTP/1.1 100 Continue')
+      statuses.push(final.slice(9, 12))
       t.notMatch(text, /connection: close/i)
     }
     t.same(statuses, ['200', '200', '200', '400', '404', '200'])
