@@ -111,10 +111,15 @@ const subjects: Readonly<Record<string, Subject>> = {
 }
 
 /** Read by nothing but a table of exact words, by the same function. */
-const EXACT = ['x-amz-metadata-directive', 'x-amz-object-ownership', `${SSE}-customer-algorithm`]
+const EXACT = ['x-amz-metadata-directive', 'x-amz-object-ownership']
+
+/** A Deny judges unknown words, too, before the operation refuses them. */
+const JUDGED = [SSE, `${SSE}-customer-algorithm`]
 
 t.test('the list of headers that conditions show is complete', async (t) => {
-  t.same([...Object.keys(subjects), ...EXACT].sort(), [...READ_HEADERS].sort())
+  const known = new Set([...Object.keys(subjects), ...EXACT, ...JUDGED])
+  t.same([...known].sort(), [...READ_HEADERS].sort())
+  for (const name of JUDGED) t.same(seenBy({ [name]: 'AES192' }, `s3:${name}`), { value: ['AES192'] })
   for (const name of EXACT) {
     const seen = (value: string) => seenBy({ [name]: value }, `s3:${name}`)
     for (const value of ['copy', 'BUCKETOWNERENFORCED', 'AES128', '']) t.match(seen(value), { refused: String })

@@ -33,9 +33,10 @@ const READERS: ReadonlyMap<string, (text: string) => readonly string[]> = new Ma
   [METADATA_DIRECTIVE, (text) => [readMetadataDirective(text)]],
   [OWNERSHIP, (text) => [readOwnership(text)]],
   [REDIRECT, (text) => [readRedirect(text)]],
-  [SSE, (text) => [readEncryption(text)]],
   [KEY_ID, (text) => [readKeyId(text)]],
-  [CUSTOMER_ALGORITHM, (text) => [readCustomerAlgorithm(text)]],
+  // The operation compares these words exactly, as conditions do, and refuses the unknown ones after a Deny: as S3.
+  [SSE, (text) => [text]],
+  [CUSTOMER_ALGORITHM, (text) => [text]],
   // The operation asks the plugins for the class by this text.
   [STORAGE_CLASS, (text) => [text]],
 ])
