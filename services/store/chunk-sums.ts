@@ -8,7 +8,7 @@ const LEAST = 64 * KiB
 /** Of a large body: a slow reader, which takes 32 KiB at a time, keeps a chunk in memory or has it read again. */
 const LARGE = 128 * KiB
 
-/** As much as a download reads at a time. Of huge bodies alone, whose checksums are in memory while they are written. */
+/** As much as a download reads at a time. Of huge bodies, whose checksums are in memory while they are written. */
 const MOST = 512 * KiB
 const HUGE_BYTES = 256 * KiB * KiB * KiB
 

@@ -27,7 +27,7 @@ export interface Selector<R extends Resource> {
   readonly lists?: readonly string[]
   /** Headers that demand something (src/plugins/table.ts) and that the operation supports; others: NotImplemented. */
   readonly headers?: readonly string[]
-  /** Keeps `x-amz-meta-*` with the object. Those that continue a multipart upload refuse them, all others ignore them. */
+  /** Keeps `x-amz-meta-*` with the object. What continues a multipart upload refuses them, all others ignore them. */
   readonly metadata?: true
 }
 
