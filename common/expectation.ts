@@ -11,8 +11,8 @@ export function sendContinue(outgoing: ServerResponse): void {
 }
 
 /**
- * Answers the expectation of a client that sends no more bytes, because its body is empty or has arrived: Node would end
- * the connection after the answer. A server may leave out `100 Continue` where there is no content
+ * Answers the expectation of a client that sends no more bytes, because its body is empty or has arrived: Node would
+ * end the connection after the answer. A server may leave out `100 Continue` where there is no content
  * (https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1), but botocore takes a final answer in its place for the status
  * of the next request on the connection, too: https://github.com/boto/botocore/blob/develop/botocore/awsrequest.py
  * @returns whether the client waits for nothing more

@@ -62,7 +62,7 @@ function fillObjects(file: string): void {
       SELECT bucket, CAST(printf('many/photo-%06d.jpg', n) AS BLOB), size, modified, lower(hex(randomblob(16))), etag,
         content_type, headers, body_at, fence, write_id
       FROM objects, numbers;
-    INSERT INTO bodies (generation, content)
+    INSERT INTO bodies (generation, body)
       SELECT generation, CAST('content' AS BLOB) FROM objects WHERE true ON CONFLICT DO NOTHING;
     UPDATE buckets SET objects = (SELECT count(*) FROM objects), bytes = (SELECT sum(size) FROM objects);
     COMMIT`)
