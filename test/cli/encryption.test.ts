@@ -78,7 +78,7 @@ t.test('doctor names the keys to keep, and objects whose keys are missing', asyn
   t.equal(lost.code, 1)
   t.match(
     lost.stdout + lost.stderr,
-    /there is no .*without its keys nobody can read 3 of the 3 encrypted objects.*secret\/a/,
+    /there is no .*without its keys no server can read 3 of the 3 encrypted objects.*secret\/a/,
   )
   t.equal((await runCli(['encryption', 'rotate', '--data', data])).code, 0)
   const other = await doctor()
