@@ -26,6 +26,7 @@ function argsOf(name: keyof Gateway, bucket: string): unknown[] {
   if (on === 'call') return [{ method: 'POST', endpoint: 'deal', bucket, key: 'k', access: 'write' }]
   const first = on === 'key' ? [bucket, 'k'] : [bucket]
   if (name === 'stat') return [...first, { id: 'null' }]
+  if (name === 'requireLockable') return first
   if (name === 'setLock') return [...first, { id: 'null' }, { hold: true }, false]
   return name === 'list' ? [bucket, { prefix: '', delimiter: '', after: '', limit: 1 }] : [...first, 'more']
 }
