@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { account, keysFor, logsIn, type Pair } from '../cli/account-commands.js'
 import { Client } from '../services/gateway/client.js'
-import { temporaryFolder } from '../support/content/folders.js'
+import { dataFolder, temporaryFolder } from '../support/content/folders.js'
 import { firstAccount } from '../support/gateway/embedded.js'
 import { Command, runCli, stopAtEnd } from '../support/server/cli.js'
 import { startDealgate } from '../support/server/dealgate.js'
@@ -150,7 +150,7 @@ t.test('an external gateway: the data folder has the current keys, until others 
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)
 
 t.test('killed at any time, the server gets in afterwards', async (t) => {
-  const data = join(temporaryFolder(t), 'data')
+  const data = dataFolder(t)
   const tenant = await keysFor(data, await account(data, 'add'))
   const running = await startDealgate(t, { data })
   for (let round = 0; round < ROUNDS; round++) {

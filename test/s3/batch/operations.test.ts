@@ -101,7 +101,12 @@ t.test('rights are those of the moment, and a job whose tasks fail ends', async 
   const order = { Operation: 'Delete', ConfirmationRequired: true, Filter: { Bucket: 'things' } }
   const waiting = await done(at, order, ['Suspended'])
   await server.restart({ identities: [own, { ...other, rights: rights.slice(1) }] })
-  await batch(at, 'POST', `/${waiting.JobId}/run`)
+  t.equal(
+    (await batch(at, 'POST', `/${waiting.JobId}/run`)).json.Code,
+    'AccessDenied',
+    'who lacks the rights of the job',
+  )
+  t.equal((await batch(endpointOf(server), 'POST', `/${waiting.JobId}/run`)).status, 200)
   t.match(await reaches(at, waiting.JobId), { Status: 'Complete', Failures: [{ ErrorCode: 'AccessDenied' }] })
   t.same(await keysOf(s3, 'things'), ['b'], 'the right was taken away meanwhile')
 

@@ -101,7 +101,7 @@ t.test('what the server holds, its state store, and named buckets', async (t) =>
     'dealgate_gauged_things{state="Red"} 2',
   ])
     t.ok(text.split('\n').includes(line), line)
-  t.notMatch(text, /unnamed|absent|broken|quota_objects\{/)
+  t.notMatch(text, /unnamed|"absent"|broken|quota_objects\{/)
   t.match(text, /^dealgate_state_call_duration_seconds_count [1-9]/m)
   t.match(text, /^dealgate_gateway_connections\{use="shared",state="free"\} 0/m)
   t.match(text, /^dealgate_disk_free_bytes [1-9]/m)
