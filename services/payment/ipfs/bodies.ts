@@ -1,7 +1,7 @@
 import type { CID } from 'multiformats/cid'
 import { needsSandbox } from '../../../common/sandbox.js'
 import type { HeaderList } from '../../http/errors.js'
-import type { Span } from '../../http/send.js'
+import type { Span } from '../../http/range.js'
 import type { Resolved } from '../../network/pack/index.js'
 import { PaymentError } from '../errors.js'
 import type { PaymentLimits } from '../limits.js'
