@@ -32,7 +32,7 @@ export interface Made {
   readonly encrypted: Encrypted | undefined
 }
 
-/** What is told of the object to its client, its record and the hooks alike. */
+/** Facts of the object that its answer, its record and the hooks have in common. */
 interface Facts {
   readonly revision: string
   readonly etag: string

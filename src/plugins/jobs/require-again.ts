@@ -5,7 +5,7 @@ import type { S3Request } from '../../api/request.js'
 
 /**
  * Throws AccessDenied unless the caller may have the job run again, or go on: it needs what a request that creates the
- * job needs, and every right that the job will use, because a job acts with its own rights, whoever wakes it.
+ * job needs, and every right that the job will use, because a job always acts with its own rights.
  */
 export async function requireAgain(job: Job, request: S3Request, context: Context): Promise<void> {
   await context.checks.requireAction(job.operation, placeOf(job))
