@@ -96,10 +96,9 @@ async function giveFile(
   begun: Buffer,
   response: Giving,
   idleMs: number,
-  failed: (error: unknown) => void = () => {},
+  failed?: (error: unknown) => void,
 ): Promise<void> {
-  const idle = setTimeout(() => response.destroy(), idleMs)
-  try {
+  await sending(response, idleMs, failed, async (idle) => {
     for (let bytes: Buffer | undefined = begun; bytes !== undefined; ) {
       const room = await response.room()
       idle.refresh()
@@ -118,13 +117,7 @@ async function giveFile(
       file.back(rest.length)
       bytes = await file.next(await response.room())
     }
-    response.end()
-  } catch (error) {
-    if (!response.destroyed) failed(error)
-    response.destroy()
-  } finally {
-    clearTimeout(idle)
-  }
+  })
 }
 
 /**
@@ -138,11 +131,10 @@ async function sendFile(
   begun: Buffer,
   response: ServiceResponse,
   idleMs: number,
-  failed: (error: unknown) => void = () => {},
+  failed?: (error: unknown) => void,
 ): Promise<void> {
-  const idle = setTimeout(() => response.destroy(), idleMs)
-  let sent: Promise<void> = Promise.resolve()
-  try {
+  await sending(response, idleMs, failed, async (idle) => {
+    let sent: Promise<void> = Promise.resolve()
     for (let bytes: Buffer | undefined = begun; bytes !== undefined; bytes = await file.next()) {
       // The other buffer must be sent before it is filled again. This also bounds the socket's queue to one write.
       await sent
@@ -152,6 +144,22 @@ async function sendFile(
       sent.catch(() => {})
     }
     await sent
+  })
+}
+
+/**
+ * Sends a file by `send`, which refreshes the timer as bytes are taken, and ends the response. Destroys it when the
+ * file fails.
+ */
+async function sending(
+  response: ServiceResponse,
+  idleMs: number,
+  failed: (error: unknown) => void = () => {},
+  send: (idle: NodeJS.Timeout) => Promise<void>,
+): Promise<void> {
+  const idle = setTimeout(() => response.destroy(), idleMs)
+  try {
+    await send(idle)
     response.end()
   } catch (error) {
     if (!response.destroyed) failed(error)
