@@ -76,13 +76,22 @@ interface Place {
 
 const put = (key: string) => (server: Dealgate) =>
   send(server, { method: 'PUT', target: `/bucket/${key}`, body: LARGE })
+
+/** A body has one of 256 folders, at random. A folder that stands already is used as it is. */
+async function putIntoNewFolder(server: Dealgate): Promise<Answer> {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await put('folder')(server)
+    if (answer.status !== 200 || attempt === 10) return answer
+  }
+}
+
 const get = (server: Dealgate) => send(server, { method: 'GET', target: '/bucket/kept' })
 
 /** Each access of a file by a request: the part of the server, the call and the path. */
 function placesOf(uploadId: string): Record<string, Place> {
   const part = { method: 'PUT', target: `/bucket/parts?partNumber=1&uploadId=${uploadId}`, body: LARGE }
   return {
-    'body: its folder': { calls: ['mkdir'], path: '/objects/[0-9a-f]{2}$', ask: put('folder') },
+    'body: its folder': { calls: ['mkdir'], path: '/objects/[0-9a-f]{2}$', ask: putIntoNewFolder },
     'body: its file': { calls: ['open'], path: '/objects/[0-9a-f]{2}/', ask: put('file') },
     'body: its bytes': { calls: ['write'], path: '/objects/[0-9a-f]{2}/', ask: put('bytes') },
     'body: made durable': { calls: ['sync'], path: '/objects/[0-9a-f]{2}/', ask: put('durable') },
