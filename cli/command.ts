@@ -35,7 +35,12 @@ export function addCommand(
     )
   for (const option of names) command.addOption(flag(option))
   if (names.includes('plugins'))
-    command.addOption(new Flag('--no-plugins', 'Run no plugins beside core S3.').helpGroup('Plugins:'))
+    command.addOption(
+      new Flag(
+        '--no-plugins',
+        'Run no plugins: the server answers S3 alone, without batch jobs, inventories, quotas and counts of buckets.',
+      ).helpGroup('Plugins:'),
+    )
   return names.length > MAX_LISTED_OPTIONS ? helpInParts(command, names) : command
 }
 

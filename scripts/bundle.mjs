@@ -60,6 +60,11 @@ const ENTRIES = {
   deal: 'plugins/deal/index.ts',
   task: 'plugins/task/index.ts',
   pay: 'plugins/pay/index.ts',
+  batch: 'plugins/batch/index.ts',
+  inventory: 'plugins/inventory/index.ts',
+  quota: 'plugins/quota/index.ts',
+  rewrap: 'plugins/rewrap/index.ts',
+  usage: 'plugins/usage/index.ts',
   testing: 'test/suites/plugin-suite.ts',
 }
 

@@ -5,6 +5,13 @@
 
 /** For schemas of options and documents, so that plugins need no dependency on zod. */
 export { z } from 'zod'
+export {
+  type ChecksumAlgorithm,
+  checksumAlgorithms,
+  checksumHeader,
+  createChecksum,
+  prepareChecksum,
+} from '../common/checksums/checksums.js'
 export { networkOf } from '../common/cidr.js'
 export { codes, type S3Code } from '../common/errors/codes.js'
 export {
@@ -16,6 +23,7 @@ export {
 } from '../common/errors/s3-error.js'
 export { formatAmount, parseAmount } from '../common/fil.js'
 export { createLogger, type Logger, redact } from '../common/log.js'
+export { Pace } from '../common/pace.js'
 export {
   AnswerLost,
   readAnswer,
@@ -27,6 +35,24 @@ export {
   unrepeatable,
 } from '../common/service-client.js'
 export { type DocumentFields, documents, type Kind, type KindOf, taskFields } from '../common/service-documents.js'
+export {
+  childText,
+  document,
+  element,
+  escapeXml,
+  notOffered,
+  notStrict,
+  parseDocument,
+  parseXml,
+  requireChildren,
+  requiredText,
+  XML_DECLARATION,
+  type XmlNode,
+} from '../common/xml.js'
+export { requireBucketOwner } from './access/expected-owner.js'
+export { askedOf } from './access/required-actions.js'
+export { uriOf } from './access/values/acl-values.js'
+export type { Acl, ObjectAcl } from './api/access.js'
 export type {
   AdmittedWrite,
   ArchiveAccess,
@@ -36,23 +62,32 @@ export type {
   RestoreOutcome,
   TransitionedObject,
 } from './api/archive.js'
+export type { Decide, OwnRequest, Perform, RequestOwner } from './api/child-request.js'
 export type { Context, Expansion, ExpansionSubject, JobKind, Jobs, RunningJob, StorageClass } from './api/context.js'
-export type { Gateway, ListQuery } from './api/gateway.js'
+export type { ServerKey } from './api/encryption.js'
+export type { BucketStanding, Gateway, ListQuery } from './api/gateway.js'
 export type { GatewayAnswer, GatewayCall } from './api/gateway-call.js'
 export type { ObjectEvent, ObjectEventName, Origin, PluginHooks } from './api/hooks.js'
 export type { Caller, Identity, Right } from './api/identity.js'
 export type { InventoryField, InventoryFields, InventoryValues } from './api/inventory.js'
-export type { Job, JobProgress } from './api/jobs.js'
+export type { Job, JobFailure, JobProgress } from './api/jobs.js'
 export type { Limits } from './api/limits.js'
 export type { Lease, Locks } from './api/locks.js'
 export type { AnyOperation, Operation, Selector } from './api/operation.js'
 export type * from './api/plugin.js'
-export type { Reply, ReplyHeaders, S3Request } from './api/request.js'
+export type { OwnTerms, Reply, ReplyHeaders, S3Request, Transfer } from './api/request.js'
 export type * from './api/settings.js'
-export type { Archive, Records } from './api/state.js'
-export type { Store, StoredObject, StoreEntry } from './api/store.js'
+export type { Archive, Records, Spool, State } from './api/state.js'
+export type { Rewrapped, Source, Store, StoredObject, StoreEntry } from './api/store.js'
+export type { ObjectLock, VersionEntry } from './api/versions.js'
+export { canonicalId } from './auth/credentials.js'
+export { CONTROL_NAMESPACE, toS3Error } from './http/error-reply.js'
 export { type FileForm, isForm, openForm } from './http/form/read-form.js'
+export { headerOf } from './http/headers.js'
+export { requireDocument } from './http/read-request.js'
 export { empty, noContent, xml } from './http/reply.js'
+export { isKeyId, OWN_KEY } from './objects/encryption/key-file.js'
+export { digesting } from './objects/sources.js'
 export {
   type Answer,
   type AnsweredCall,
@@ -61,11 +96,27 @@ export {
   type JobOrder,
   PageOf,
   type PageRequest,
+  withChanges,
   withRaw,
 } from './plugins/calls/call.js'
 export { defineCall } from './plugins/calls/define-call.js'
+export { hashOf, readClientToken } from './plugins/calls/prepare.js'
 export type { PluginDefinition } from './plugins/define-plugin.js'
 export { defineOperation, definePlugin, PluginError, type PluginFactory } from './plugins/define-plugin.js'
+export { ownOrigin } from './plugins/hooks.js'
+export { jobOf, seenBy, signatureOf } from './plugins/jobs/job-calls.js'
 export { Retry } from './plugins/jobs/live-job.js'
+export { narrowed, sessionOf } from './plugins/jobs/narrow.js'
+export { hasEnded, noSuchJob } from './plugins/jobs/record.js'
 export { serviceTokenOf } from './plugins/jobs/tokens.js'
+export { isHotClass } from './plugins/storage-class.js'
+export { aclOfWrite } from './s3/access/acl-operations.js'
+export { privateAcl } from './s3/access/acl-syntax.js'
+export { bucketSetting } from './s3/bucket/bucket-setting.js'
+export { decodeToken, encodeToken, urlEncoded } from './s3/bucket/list-objects.js'
+export { ownerId } from './s3/bucket/owner.js'
+export { expirationOf } from './s3/lifecycle/rules.js'
+export { presenceOf } from './s3/object/storage-class.js'
+export { taggingDocument } from './s3/tags.js'
+export { hasVersions } from './s3/versions/version.js'
 export { renamedMember } from './state/records/renamed-member.js'

@@ -16,7 +16,7 @@ export const bucketOptions = {
   }),
   ...inventoryOptions,
   batchRate: option('Buckets', integer(1, 1_000_000), {
-    default: defaultPeriods.batchRate,
+    default: 500,
     unit: 'requests per second',
     help: 'Requests that the batch jobs of a process make together.',
   }),

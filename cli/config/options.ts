@@ -283,7 +283,7 @@ export const options = Object.freeze({
   plugins: option('Plugins', pluginUses, {
     main: true,
     secret: true,
-    help: 'Plugins to run instead of the built-in ones: the name of a built-in plugin or an npm package, or a path; `none` for none, like `--no-plugins`. In the file, an entry may be `{"use": …, "options": {…}}`.',
+    help: 'Plugins to run instead of `deal`, `pay` and `task`: the name of a built-in plugin or an npm package, or a path; `none` for none, like `--no-plugins`. In the file, an entry may be `{"use": …, "options": {…}}`.',
   }),
 
   ...limitOptions,

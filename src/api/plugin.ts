@@ -1,4 +1,5 @@
 import type { Logger } from '../../common/log.js'
+import type { Decide, Perform } from './child-request.js'
 import type { Context, Expansion, JobKind, StorageClass } from './context.js'
 import type { PluginHooks } from './hooks.js'
 import type { InventoryFields } from './inventory.js'
@@ -171,6 +172,10 @@ export interface PluginHost {
   readonly offered: PluginServices
   /** Encrypts secrets for records. */
   readonly sealer: Sealer
+  /** Carries out a request in the name of a key pair, for work that a caller has ordered: see Perform. */
+  readonly perform: Perform
+  /** Decides whether an identity may send a request, without carrying it out: see Decide. */
+  readonly decide: Decide
   /** The time, ms since 1970. */
   readonly now: () => number
   /**

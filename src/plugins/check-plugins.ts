@@ -4,7 +4,7 @@ import type { AnyOperation } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
 import { actionNames, isRowAction } from './actions.js'
 import { messageOf } from './deadlines.js'
-import { ACCESSES, MADE_FOR, type MadePlugin, PLUGIN_API, PluginError } from './define-plugin.js'
+import { ACCESSES, MADE_FOR, type MadePlugin, PLUGIN_API, PluginError, STANDARD } from './define-plugin.js'
 import { isHotClass } from './storage-class.js'
 import { collisions, rowsOf } from './table.js'
 
@@ -64,7 +64,7 @@ function problemsOf(given: unknown): string[] {
   if (typeof given !== 'object' || given === null)
     return ['a value is given as a plugin that is not one: see definePlugin']
   const plugin = given as MadePlugin
-  const wrong = nameProblem(plugin.name) ?? ageProblem(plugin[MADE_FOR])
+  const wrong = nameProblem(plugin.name, plugin[STANDARD]) ?? ageProblem(plugin[MADE_FOR])
   const problems = wrong === undefined ? shapeProblems(plugin) : [wrong]
   return problems.map((problem) => `the plugin "${plugin.name}": ${problem}`)
 }
@@ -76,7 +76,7 @@ export function ageProblem(madeFor: unknown): string | undefined {
   return `it was built for version ${madeFor} of the plugin API, and this is version ${PLUGIN_API}: ${advice}`
 }
 
-function shapeProblems(plugin: Plugin): string[] {
+function shapeProblems(plugin: MadePlugin): string[] {
   const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges, demandsEncryption, start, stop } =
     plugin
   const malformed = [
@@ -140,9 +140,9 @@ function hookProblems(hooks: unknown = {}): string[] {
   })
 }
 
-function memberProblems({ name, operations, storageClasses = [], jobs = [] }: Plugin): string[] {
+function memberProblems({ name, operations, storageClasses = [], jobs = [], ...plugin }: MadePlugin): string[] {
   return [
-    ...operations.flatMap((operation) => operationProblems(name, operation)),
+    ...operations.flatMap((operation) => operationProblems(name, operation, plugin[STANDARD])),
     ...storageClasses.flatMap(classProblems),
     ...jobs
       .filter((kind) => !String(kind?.name).startsWith(`${name}:`) || typeof kind.run !== 'function')
@@ -157,7 +157,7 @@ function classProblems(offered: StorageClass | undefined): string[] {
   return isHotClass(name) ? [`the storage class ${name} is the server's own`] : []
 }
 
-function operationProblems(plugin: string, operation: AnyOperation): string[] {
+function operationProblems(plugin: string, operation: AnyOperation, standard = false): string[] {
   if (!isText(operation?.name) || !/^[A-Za-z][A-Za-z0-9]{0,63}$/.test(operation.name))
     return ['an operation must have a name of letters and digits']
   const { source, run, deadlineMs, keeps } = operation
@@ -165,12 +165,12 @@ function operationProblems(plugin: string, operation: AnyOperation): string[] {
     isText(source) ? undefined : 'must name its source',
     typeof run === 'function' ? undefined : 'must have run()',
     ...accessProblems(operation, plugin),
-    foreignAction(plugin, operation),
+    standard ? undefined : foreignAction(plugin, operation),
     keeps === undefined ? undefined : 'must not have `keeps`: multipart uploads belong to the server',
     deadlineMs === undefined || (deadlineMs > 0 && deadlineMs < 2 ** 31)
       ? undefined
       : 'must have a deadlineMs between 0 and 2^31',
-    routeProblem(plugin, operation.on),
+    standard ? undefined : routeProblem(plugin, operation.on),
   ]
   return problems.filter((problem) => problem !== undefined).map((problem) => `operation ${operation.name} ${problem}`)
 }
@@ -274,15 +274,18 @@ function doubled(pairs: readonly (readonly [name: string, owner: string])[]): st
   return [...owners].filter(([, all]) => all.length > 1).map(([name, all]) => [name, ...all])
 }
 
-/** Returns the problem of a plugin's name, as a predicate after "the plugin x"; undefined if there is none. */
-export function nameProblem(name: unknown): string | undefined {
+/**
+ * Returns the problem of a plugin's name, as a predicate after "the plugin x"; undefined if there is none.
+ * @param standard the plugin ships with this package, and may have a reserved name
+ */
+export function nameProblem(name: unknown, standard = false): string | undefined {
   if (typeof name !== 'string' || !/^[a-z][a-z0-9-]{0,31}$/.test(name))
     return 'must have a name of at most 32 lower-case letters, digits and -, a letter first'
-  if (RESERVED.has(name) || TAKEN.test(name)) return 'has a reserved name: choose another'
+  if (!standard && (RESERVED.has(name) || TAKEN.test(name))) return 'has a reserved name: choose another'
   return undefined
 }
 
-/** First segments below `/-/` that the server uses or reserves, and names of plugins that it always has. */
+/** First segments below `/-/` that the server uses or reserves, and names of its own and of standard plugins. */
 const RESERVED = new Set([
   'live',
   'ready',
@@ -296,6 +299,10 @@ const RESERVED = new Set([
   'plugins',
   'jobs',
   'batch',
+  'inventory',
+  'usage',
+  'quota',
+  'encryption',
   'events',
   'auth',
   'sts',

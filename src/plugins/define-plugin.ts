@@ -37,7 +37,8 @@ export function makePlugin<Schema extends z.ZodType>(
     const made: unknown = definition.create(read, host)
     if (typeof made !== 'object' || made === null || 'then' in made)
       throw new TypeError('create() must return an object, not a promise: asynchronous work belongs in start()')
-    return { ...(made as Omit<Plugin, 'name'>), name, [ATTACH]: attach }
+    const standard = definition.standard && { [STANDARD]: true as const }
+    return { ...(made as Omit<Plugin, 'name'>), name, [ATTACH]: attach, ...standard }
   })
 }
 
@@ -111,11 +112,18 @@ export interface MadePlugin extends Plugin {
   readonly [ATTACH]?: (host: PluginHost) => void
   /** See PluginFactory. */
   readonly [MADE_FOR]?: number
+  /** See PluginDefinition.standard. */
+  readonly [STANDARD]?: true
 }
 
 export interface PluginDefinition<Schema extends z.ZodType> {
   /** See `Plugin.name`. Must not be a reserved name (src/plugins/check-plugins.ts). */
   readonly name: string
+  /**
+   * True for a plugin that is part of S3 and ships with this package: it may have a reserved name, and answer requests
+   * of S3 that the server itself does not, with actions of S3. No plugin that is loaded by its path or package may.
+   */
+  readonly standard?: true
   /** One sentence about its purpose. */
   readonly summary?: string
   /**
@@ -133,6 +141,9 @@ export interface PluginDefinition<Schema extends z.ZodType> {
 
 /** Registered globally, because a plugin may bring its own copy of this package. */
 export const MADE_FOR: unique symbol = Symbol.for('dealgate.plugin')
+
+/** As MADE_FOR. */
+export const STANDARD: unique symbol = Symbol.for('dealgate.plugin.standard')
 
 /** The configured plugins cannot run. `problems` lists every problem, each with the plugin's name and a remedy. */
 export class PluginError extends Error {

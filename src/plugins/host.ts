@@ -92,6 +92,8 @@ export function lateHost(plugin: string): LateHost {
       seal: async (...args) => started('sealer').sealer.seal(...args),
       open: async (...args) => started('sealer').sealer.open(...args),
     },
+    perform: async (...args) => started('perform').perform(...args),
+    decide: async (...args) => started('decide').decide(...args),
     now: () => started('now').now(),
     lease: (name) => started('lease').lease(name),
     schedule: (work) => started('schedule').schedule(work),

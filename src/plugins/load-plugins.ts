@@ -71,8 +71,8 @@ async function fromModule(use: PluginUse): Promise<{ found: Loadable; source: st
   const url = await resolveModule(use.use, use.from)
   const source = fileURLToPath(url)
   const found = loadable(await importModule(url, source), source)
-  const { name, create } = found.definition
-  const wrong = ageProblem(found[MADE_FOR]) ?? nameProblem(name)
+  const { name, create, standard } = found.definition
+  const wrong = ageProblem(found[MADE_FOR]) ?? nameProblem(name) ?? (standard && 'claims to be a standard plugin')
   if (wrong) throw new Error(`${wrong} (its name is "${name}")`)
   if (typeof create !== 'function') throw new Error(`its definition in ${source} must have create()`)
   return { found, source }

@@ -17,8 +17,11 @@ interface SubResources {
   readonly extensions: ReadonlySet<string>
 }
 
-/** Keys that no operation requires: of versions, and of a MinIO request for events. */
-const NEVER_REQUIRED = ['versionId', 'events']
+/**
+ * Keys that no operation requires, or none without a plugin that answers a part of S3: of versions, of a MinIO request
+ * for events, and of inventories.
+ */
+const NEVER_REQUIRED = ['versionId', 'events', 'inventory']
 
 /**
  * The sub-resources that operations declare: the first key that each requires, and those that it requires with a value.

@@ -2,6 +2,7 @@ import type { CleanupStack } from '../../common/cleanup-stack.js'
 import { isReported } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import { HOUR_MS, PeriodicTask } from '../../common/time.js'
+import type { Decide, Perform } from '../api/child-request.js'
 import type { Context } from '../api/context.js'
 import type { Hooks } from '../api/hooks.js'
 import type { State } from '../api/state.js'
@@ -19,6 +20,8 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly own: Context
   readonly ownerOf: LifecycleOptions['ownerOf']
   readonly acted: LifecycleOptions['acted']
+  readonly perform: Perform
+  readonly decide: Decide
   readonly jobs: OwnJobs
   readonly hooks: Hooks
   readonly options: Pick<
@@ -32,14 +35,14 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
  * @throws PluginError if a plugin fails to start
  */
 export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
-  const { state, settings, plugins, own, ownerOf, acted, jobs, hooks, options } = deps
+  const { state, settings, plugins, own, ownerOf, acted, perform, decide, jobs, hooks, options } = deps
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? defaultPeriods.uploadExpiryMs, log))
   for (const kind of plugins.jobs) jobs.register(kind)
   const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
-  const shared = { state, settings, own, now, platformUrl, paymentUrl, sealer }
+  const shared = { state, settings, own, perform, decide, now, platformUrl, paymentUrl, sealer }
   cleanup.defer(await startPlugins(plugins.plugins, shared, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())

@@ -1,6 +1,5 @@
 import type { Logger } from '../../common/log.js'
 import { identityPolicyProblem } from '../access/documents.js'
-import type { Decide, Perform } from '../api/child-request.js'
 import type { Expansion } from '../api/context.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
@@ -9,12 +8,7 @@ import type { PolicyProblem } from '../auth/identity-schema.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
-import { batchPlugin } from '../s3/batch/plugin.js'
-import { quotaPlugin } from '../s3/bucket/quota.js'
-import { encryptionPlugin } from '../s3/bucket/rewrap.js'
-import { usagePlugin } from '../s3/bucket/usage.js'
 import { s3Plugin } from '../s3/index.js'
-import { inventories } from '../s3/inventory/plugin.js'
 import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
 import type { WebhookClient } from '../s3/notifications/webhook-client.js'
 import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plugin.js'
@@ -22,7 +16,7 @@ import { selfPlugin } from '../s3/virtual-bucket.js'
 import { accessPlugin } from './access-calls.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
-import { defaultInventories, defaultPeriods } from './limits.js'
+import { defaultPeriods } from './limits.js'
 import type { LiveSettings } from './live.js'
 import { accountsPlugin } from './manage/account-calls.js'
 import type { Changes } from './manage/changes.js'
@@ -42,11 +36,6 @@ function noGateway(): never {
 /** Lists the operations that every server has, for documentation; `createCorePlugins` creates the ones that run. */
 export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
-  usagePlugin,
-  quotaPlugin,
-  encryptionPlugin(),
-  inventories(defaultInventories),
-  batchPlugin({ perform: noGateway, decide: noGateway, rate: 1 }),
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
@@ -81,10 +70,6 @@ interface CorePluginDeps {
     | 'shownOptions'
     | 'notificationMaxAgeMs'
     | 'notificationRetryMs'
-    | 'inventoryIntervalMs'
-    | 'inventoryFileRows'
-    | 'inventoryRate'
-    | 'batchRate'
   >
   readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
   readonly region: string
@@ -96,8 +81,6 @@ interface CorePluginDeps {
   readonly changes: Changes
   readonly policyProblem: PolicyProblem
   readonly access: Parameters<typeof accessPlugin>[0]
-  readonly perform: Perform
-  readonly decide: Decide
   /** The operations of all plugins; called when a client reads a description of the server. */
   readonly rows: () => OperationTable['rows']
   /** The meanings of values of `expand`, likewise. */
@@ -116,22 +99,11 @@ function createCorePlugins({
   changes,
   policyProblem,
   access,
-  perform,
-  decide,
   ...parts
 }: CorePluginDeps): readonly Plugin[] {
   const admit = admission(backends.state)
   return [
     s3Plugin,
-    usagePlugin,
-    quotaPlugin,
-    encryptionPlugin(),
-    inventories({
-      intervalMs: options.inventoryIntervalMs ?? defaultInventories.intervalMs,
-      fileRows: options.inventoryFileRows ?? defaultInventories.fileRows,
-      rate: options.inventoryRate ?? defaultInventories.rate,
-    }),
-    batchPlugin({ perform, decide, rate: options.batchRate ?? defaultPeriods.batchRate }),
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({
@@ -166,10 +138,8 @@ interface PluginSources {
   readonly activity: Pick<Activity, 'lastDay'>
   readonly changes: Changes
   readonly caches: Caches
-  /** Called once the contexts of requests are there, as `perform`. */
+  /** Called once the contexts of requests are there. */
   readonly simulate: Simulate
-  readonly perform: Perform
-  readonly decide: Decide
 }
 
 export interface OpenedPlugins {
@@ -213,8 +183,6 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     changes,
     policyProblem,
     access: { simulate, credentials: (accessKeyId) => credentials(accessKeyId) },
-    perform: sources.perform,
-    decide: sources.decide,
   })
   const plugins: PluginSet = combinePlugins({
     core,

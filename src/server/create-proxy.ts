@@ -105,8 +105,6 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     changes,
     caches,
     simulate: (asked, owner) => simulate(asked, owner),
-    perform: (owner, request, signal) => perform(owner, request, signal),
-    decide: (by, request) => decide(by, request),
   })
   const { plugins } = opened
   const { table } = plugins
@@ -174,6 +172,8 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
       own: contexts.ownContext,
       ownerOf,
       acted: (action) => bucketLogs?.acted(action),
+      perform,
+      decide,
       jobs,
       hooks,
       options,

@@ -28,14 +28,6 @@ export const defaultPeriods = Object.freeze({
   lifecycleIntervalMs: HOUR_MS,
   notificationMaxAgeMs: DAY_MS,
   bucketLogIntervalMs: 5 * MINUTE_MS,
-  /** Requests per second of batch jobs. */
-  batchRate: 500,
-})
-
-export const defaultInventories = Object.freeze({
-  intervalMs: MINUTE_MS,
-  fileRows: 250_000,
-  rate: 20_000,
 })
 
 /** Most bytes of access logs of buckets that wait. */

@@ -133,14 +133,6 @@ export interface ProxyOptions {
   jobExpiryMs?: number
   /** Interval at which lifecycle rules are checked, ms; default one hour, 0 for never. */
   lifecycleIntervalMs?: number
-  /** Interval at which schedules of inventories are checked, ms; default one minute, 0 for never. */
-  inventoryIntervalMs?: number
-  /** Rows of a file of an inventory; default 250,000. */
-  inventoryFileRows?: number
-  /** Objects that an inventory lists per second; default 20,000, 0 for no bound. */
-  inventoryRate?: number
-  /** Requests per second that the batch jobs of a process make together; default 500. */
-  batchRate?: number
   /** Destinations of bucket notifications. */
   webhooks?: readonly Webhook[]
   /** Age at which an undelivered notification is dropped, ms; default 24 hours. */

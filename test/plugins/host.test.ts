@@ -17,12 +17,12 @@ import { createSealer, sealingKeyOf } from '../../src/plugins/sealer.js'
 import { createTable } from '../../src/plugins/table.js'
 import { s3Plugin } from '../../src/s3/index.js'
 import { openState } from '../../src/state/open-state.js'
-import { configure, REPORTS, runNow, Bucket as SOURCE, states } from '../s3/inventory/scene.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { keptLog } from '../support/server/kept-log.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { until } from '../support/waiting.js'
+import { configure, REPORTS, runNow, Bucket as SOURCE, states } from './inventory/scene.js'
 
 /** Starts a plugin over a state that says it is shared, as one of several servers would. */
 async function startOver(t: Test, data: string, start: (host: PluginHost) => Promise<void>) {
@@ -365,7 +365,7 @@ t.test('columns of inventories that cannot be read fail the inventory, and nothi
   })) {
     const { s3, endpoint } = await startInProcess(t, 'full', {
       limits: { pluginDeadlineMs: PATIENCE_MS },
-      inventoryIntervalMs: 0,
+      standard: { inventory: { intervalMs: 0 } },
       plugins: [{ name, operations: [], inventory: { fields, read } }],
     })
     for (const Bucket of [SOURCE, REPORTS]) await s3.createBucket({ Bucket })

@@ -13,6 +13,7 @@ import { temporaryFolder } from '../support/content/folders.js'
 import type { GatewayAddress } from '../support/gateway/gateway-address.js'
 import { keptLog, type LogLine } from '../support/server/kept-log.js'
 import { quirksOf } from '../support/server/modes.js'
+import { type StandardOptions, standardPlugins } from '../support/server/standard-plugins.js'
 import { signedRequest, type TextAnswer, type Wanted } from '../support/sign/signed-request.js'
 
 interface Test {
@@ -35,7 +36,10 @@ export const KEYS = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 export interface Several {
   readonly gateway: GatewayAddress
   /** Another proxy, with a data folder of that name. */
-  start(name: string, options?: Partial<ProxyOptions> & { change?: (state: State) => State }): Promise<OneOfSeveral>
+  start(
+    name: string,
+    options?: Partial<ProxyOptions> & { change?: (state: State) => State; standard?: StandardOptions },
+  ): Promise<OneOfSeveral>
 }
 
 /**
@@ -63,6 +67,7 @@ export async function startSeveral(
       stateUrl: url = stateUrl,
       stateTimeoutMs: timeoutMs,
       staging,
+      standard,
       ...more
     } = options
     const { log, lines } = keptLog()
@@ -87,6 +92,7 @@ export async function startSeveral(
       accessLog: false,
       lifecycleIntervalMs: 0,
       ...more,
+      plugins: [...standardPlugins(standard), ...(more.plugins ?? [])],
     })
     const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })
     let closed: Promise<void> | undefined

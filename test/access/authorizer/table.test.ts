@@ -5,6 +5,7 @@ import { actionNames } from '../../../src/plugins/actions.js'
 import { rowsOf } from '../../../src/plugins/table.js'
 import { refusedOperations } from '../../../src/s3/refused.js'
 import { corePlugins } from '../../../src/server/core-plugins.js'
+import { standardPlugins } from '../../support/server/standard-plugins.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { startWorld } from './world.js'
 
@@ -113,7 +114,7 @@ const WITHOUT = [
 ]
 
 t.test('every operation declares the actions that policies decide about', async (t) => {
-  for (const { plugin, operation } of rowsOf(corePlugins)) {
+  for (const { plugin, operation } of rowsOf([...corePlugins, ...standardPlugins()])) {
     const names = actionNames(operation.action, plugin)
     if (operation.action === 'none') t.ok(WITHOUT.includes(operation.name), `${operation.name} has nothing to decide`)
     else t.ok(names.length > 0, `${operation.name} declares ${names}`)

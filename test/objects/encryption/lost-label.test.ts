@@ -7,7 +7,7 @@ import {
   placedHeader,
   recipientOf,
 } from '../../../src/objects/encryption/age-header.js'
-import { Bucket, configure, REPORTS, rowsOf, runNow } from '../../s3/inventory/scene.js'
+import { Bucket, configure, REPORTS, rowsOf, runNow } from '../../plugins/inventory/scene.js'
 import { bytes, md5 } from '../../support/content/content.js'
 import { startGateway } from '../../support/gateway/embedded.js'
 import { GatewayUser } from '../../support/gateway/gateway-user.js'

@@ -18,11 +18,11 @@ import type { DealConfiguration } from '../../../plugins/deal/configuration.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Job } from '../../../src/api/jobs.js'
 import type { Archive } from '../../../src/api/state.js'
-import { rowsOf } from '../../s3/inventory/scene.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
+import { rowsOf } from '../inventory/scene.js'
 import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEmbedded } from './proxy.js'
 
 declare module '../../../src/api/settings.js' {

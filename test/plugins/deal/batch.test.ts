@@ -1,9 +1,9 @@
 import t from 'tap'
 import { DAY_MS } from '../../../common/time.js'
 import { document, element } from '../../../common/xml.js'
-import { batch, done, reaches } from '../../s3/batch/scene.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
+import { batch, done, reaches } from '../batch/scene.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
 import { owner } from './proxy.js'
 

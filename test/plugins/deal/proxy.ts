@@ -18,6 +18,7 @@ import type { Endpoint } from '../../suites/sign.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
 import { quirksOf } from '../../support/server/modes.js'
+import { standardPlugins } from '../../support/server/standard-plugins.js'
 
 export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
 
@@ -69,6 +70,7 @@ export async function startDealProxy(
     now,
     log: createLogger({ level: 'silent' }),
     plugins: [
+      ...standardPlugins(),
       // Most tests pay much more than is asked; those of the limits say so.
       deal({ statusIntervalSeconds: 86_400, maxSpendPerDay: 'none', maxTimesAsk: 'none', ...options.deal }),
       {

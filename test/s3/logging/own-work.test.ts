@@ -3,7 +3,7 @@ import { DAY_MS } from '../../../common/time.js'
 import { OWN_ID } from '../../../src/auth/credentials.js'
 import { definePlugin } from '../../../src/plugins/define-plugin.js'
 import { owner } from '../../access/authorizer/world.js'
-import { done } from '../batch/scene.js'
+import { done } from '../../plugins/batch/scene.js'
 import { enabled, startLogging } from './scene.js'
 
 // What the server does by itself, in the access log of the bucket.

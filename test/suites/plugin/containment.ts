@@ -2,6 +2,7 @@ import type { StorageClass } from '../../../src/api/context.js'
 import type { PluginHooks } from '../../../src/api/hooks.js'
 import type { AnyOperation } from '../../../src/api/operation.js'
 import type { Plugin } from '../../../src/api/plugin.js'
+import { type MadePlugin, STANDARD } from '../../../src/plugins/define-plugin.js'
 import { type Asked, ask, described, refusalProblem } from './client.js'
 import { BUCKET, KEY, requestFor } from './requests.js'
 import type { Bench, Running } from './server.js'
@@ -52,7 +53,10 @@ export async function* checkContainment(subject: Subject, bench: Bench): AsyncGe
   }
 }
 
-function faultyPlugin({ name, operations, storageClasses }: Plugin, behave: () => unknown): Plugin {
+function faultyPlugin(
+  { name, operations, storageClasses, [STANDARD]: standard }: MadePlugin,
+  behave: () => unknown,
+): Plugin {
   const run = behave as AnyOperation['run']
   return {
     name,
@@ -61,7 +65,8 @@ function faultyPlugin({ name, operations, storageClasses }: Plugin, behave: () =
     ),
     operations: operations.map((operation) => ({ ...operation, run, deadlineMs: DEADLINE_MS }) as AnyOperation),
     hooks: Object.fromEntries(HOOKS.map((hook) => [hook, behave])) as PluginHooks,
-  }
+    ...(standard && { [STANDARD]: standard }),
+  } as Plugin
 }
 
 async function handlerProblem(server: Running, plugin: string, operation: AnyOperation): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AnyOperation } from '../../../src/api/operation.js'
-import type { Plugin } from '../../../src/api/plugin.js'
 import { empty } from '../../../src/http/reply.js'
+import { type MadePlugin, STANDARD } from '../../../src/plugins/define-plugin.js'
 import { routeText } from '../../../src/plugins/table.js'
 import { type Answered, ask, described, refusalProblem, type Vouching } from './client.js'
 import { BUCKET, mayBeUnsigned, requestFor } from './requests.js'
@@ -49,12 +49,12 @@ export async function* checkRouting(subject: Subject, bench: Bench): AsyncGenera
   await server.stop()
 }
 
-function markedRoutes(plugin: Plugin): Plugin {
+function markedRoutes(plugin: MadePlugin): MadePlugin {
   const operations = plugin.operations.map((operation) => ({
     ...operation,
     run: async () => empty({ [MARK]: operation.name }),
   }))
-  return { name: plugin.name, operations }
+  return { name: plugin.name, operations, ...(plugin[STANDARD] && { [STANDARD]: true }) }
 }
 
 class RouteCheck {

@@ -9,10 +9,16 @@ import { temporaryFolder } from '../content/folders.js'
 import type { GatewayAddress } from '../gateway/gateway-address.js'
 import { keptLog, type LogLine } from './kept-log.js'
 import { type Mode, quirksOf } from './modes.js'
+import { type StandardOptions, standardPlugins } from './standard-plugins.js'
 
 /** The parts of tap's `t` that a server needs. */
 interface Test {
   teardown(run: () => unknown): void
+}
+
+/** `plugins` run beside the standard ones. */
+export interface InProcessOptions extends Partial<ProxyOptions> {
+  readonly standard?: StandardOptions | undefined
 }
 
 export interface InProcess {
@@ -28,14 +34,18 @@ export interface InProcess {
   /** Lines of the log from level debug, without the access log; none if `options` name a log. */
   readonly lines: LogLine[]
   /** Stops the proxy alone and starts another one on the same data. The endpoint stays. */
-  restart(options?: Partial<ProxyOptions>): Promise<void>
+  restart(options?: InProcessOptions): Promise<void>
 }
 
 /** The identity of a server that is started without any. */
 const IDENTITY = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 
 /** Starts the embedded gateway and a proxy to it in this process. Both stop when the test ends. */
-export async function startInProcess(t: Test, mode: Mode, options: Partial<ProxyOptions> = {}): Promise<InProcess> {
+export async function startInProcess(
+  t: Test,
+  mode: Mode,
+  { standard, ...options }: InProcessOptions = {},
+): Promise<InProcess> {
   const root = temporaryFolder(t)
   const data = join(root, 'proxy')
   const services = await startServices({
@@ -46,7 +56,7 @@ export async function startInProcess(t: Test, mode: Mode, options: Partial<Proxy
   const account = await services.gateway.credentials()
   const gateway = { url: services.gateway.url, ...account, account }
   const { log, lines } = keptLog()
-  const open = (more: Partial<ProxyOptions>) =>
+  const open = ({ standard: changed = standard, ...more }: InProcessOptions) =>
     createProxy({
       gateway: { url: gateway.url, ...(mode === 'full' && { port: portTo(services.gateway) }), account },
       identities: [IDENTITY],
@@ -54,6 +64,7 @@ export async function startInProcess(t: Test, mode: Mode, options: Partial<Proxy
       ...(!options.log && { log, accessLog: false }),
       ...options,
       ...more,
+      plugins: [...standardPlugins(changed), ...(more.plugins ?? options.plugins ?? [])],
     })
   let proxy = await open({})
   t.teardown(() => proxy.close())

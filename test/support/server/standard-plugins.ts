@@ -1,0 +1,20 @@
+import batch from '../../../plugins/batch/index.js'
+import inventory from '../../../plugins/inventory/index.js'
+import quota from '../../../plugins/quota/index.js'
+import encryption from '../../../plugins/rewrap/index.js'
+import usage from '../../../plugins/usage/index.js'
+import type { Plugin } from '../../../src/api/plugin.js'
+
+export interface StandardOptions {
+  readonly batch?: Parameters<typeof batch>[0]
+  readonly inventory?: Parameters<typeof inventory>[0]
+}
+
+/**
+ * The plugins that the command line always runs, for a proxy of a test. None in the suite of the door, which
+ * `DEALGATE_TEST_PLUGINS=none` stands for.
+ */
+export function standardPlugins(options: StandardOptions = {}): readonly Plugin[] {
+  if (process.env.DEALGATE_TEST_PLUGINS === 'none') return []
+  return [batch(options.batch), inventory(options.inventory), quota(), encryption(), usage()]
+}
