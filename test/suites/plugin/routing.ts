@@ -38,7 +38,7 @@ export async function* checkRouting(subject: Subject, bench: Bench): AsyncGenera
       await check.refuses('wrong secret', 403, 'SignatureDoesNotMatch'),
     )
     // It covers the sub-resources of S3 alone.
-    if (!subject.core) {
+    if (!subject.core && (operation.call || !subject.definition?.standard)) {
       yield result(
         `${operation.name}: refused with a signature of version 2`,
         (await check.refuses('version 2', 400, 'InvalidRequest')) ?? (await check.refusesLink()),

@@ -1,0 +1,67 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import batch from '../../plugins/batch/index.js'
+import { pluginProblems } from '../../src/plugins/check-plugins.js'
+import { makePlugin } from '../../src/plugins/define-plugin.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { runCli } from '../support/server/cli.js'
+import { startDealgate } from '../support/server/dealgate.js'
+import { send } from '../support/sign/send.js'
+
+/** The requests of the plugins that are parts of S3, to an existing bucket. */
+const REQUESTS = [
+  { method: 'GET', target: '/photos?inventory' },
+  { method: 'GET', target: '/photos?x-usage=' },
+  { method: 'GET', target: '/photos?x-quota=' },
+  { method: 'GET', target: '/-/batch/v1' },
+] as const
+
+t.test('a list of plugins leaves the standard ones on, and none is none', async (t) => {
+  const data = temporaryFolder(t)
+  const listed = await startDealgate(t, { data, args: ['--plugin', 'deal'] })
+  await send(listed, { method: 'PUT', target: '/photos' })
+  for (const request of REQUESTS) t.equal((await send(listed, request)).status, 200, request.target)
+  await listed.stop()
+
+  const door = await startDealgate(t, { data, args: ['--no-plugins'] })
+  await send(door, { method: 'PUT', target: '/photos/a', body: Buffer.from('kept') })
+  for (const request of REQUESTS.slice(0, -1)) {
+    const { status, body } = await send(door, request)
+    t.match({ status, body: body.toString() }, { status: 501, body: /NotImplemented/ }, request.target)
+  }
+  t.equal((await send(door, { method: 'GET', target: '/-/batch/v1' })).status, 404)
+  for (const method of ['GET', 'PUT', 'DELETE']) {
+    const { status } = await send(door, { method, target: '/photos?inventory=1&id=a' })
+    t.equal(status, 501, `${method} of a sub-resource without its plugin is about nothing else`)
+  }
+  t.equal((await send(door, { method: 'GET', target: '/photos/a' })).body.toString(), 'kept')
+  await door.stop()
+
+  const list = async (...args: string[]) => (await runCli(['plugin', 'list', ...args])).stdout
+  t.match(await list('--plugin', 'deal'), /^batch +built-in +\d+ operations/m)
+  t.match(await list('--no-plugins'), /^batch +built-in, off +\d+ operations/m)
+})
+
+t.test('their names and routes are refused for plugins of others', async (t) => {
+  const create = () => ({ operations: batch().operations })
+  t.match(pluginProblems([makePlugin({ name: 'batch', create }, undefined)]), [/has a reserved name/])
+  t.ok(
+    pluginProblems([makePlugin({ name: 'other', create }, undefined)]).some((problem) =>
+      /must have a path below/.test(problem),
+    ),
+  )
+  t.same(pluginProblems([batch()]), [])
+  const folder = temporaryFolder(t)
+  const entry = new URL('../../src/plugin.js', import.meta.url).href
+  const claim = (name: string) =>
+    `import { definePlugin } from ${JSON.stringify(entry)}\nexport default definePlugin({ name: '${name}', standard: true, create: () => ({ operations: [] }) })\n`
+  for (const [name, problem] of [
+    ['batch', /has a reserved name/],
+    ['other', /claims to be a standard plugin/],
+  ] as const) {
+    const file = join(folder, `${name}.mjs`)
+    writeFileSync(file, claim(name))
+    t.match(await runCli(['plugin', 'list', '--plugin', file]), { code: 1, stderr: problem })
+  }
+})
