@@ -46,7 +46,6 @@ export {
   parseXml,
   requireChildren,
   requiredText,
-  XML_DECLARATION,
   type XmlNode,
 } from '../common/xml.js'
 export { requireBucketOwner } from './access/expected-owner.js'
@@ -81,12 +80,12 @@ export type { Archive, Records, Spool, State } from './api/state.js'
 export type { Rewrapped, Source, Store, StoredObject, StoreEntry } from './api/store.js'
 export type { ObjectLock, VersionEntry } from './api/versions.js'
 export { canonicalId } from './auth/credentials.js'
-export { CONTROL_NAMESPACE, toS3Error } from './http/error-reply.js'
+export { toS3Error } from './http/error-reply.js'
 export { type FileForm, isForm, openForm } from './http/form/read-form.js'
 export { headerOf } from './http/headers.js'
 export { requireDocument } from './http/read-request.js'
 export { empty, noContent, xml } from './http/reply.js'
-export { isKeyId, OWN_KEY } from './objects/encryption/key-file.js'
+export { isKeyId } from './objects/encryption/key-file.js'
 export { digesting } from './objects/sources.js'
 export {
   type Answer,
@@ -103,7 +102,6 @@ export { defineCall } from './plugins/calls/define-call.js'
 export { hashOf, readClientToken } from './plugins/calls/prepare.js'
 export type { PluginDefinition } from './plugins/define-plugin.js'
 export { defineOperation, definePlugin, PluginError, type PluginFactory } from './plugins/define-plugin.js'
-export { ownOrigin } from './plugins/hooks.js'
 export { jobOf, seenBy, signatureOf } from './plugins/jobs/job-calls.js'
 export { Retry } from './plugins/jobs/live-job.js'
 export { narrowed, sessionOf } from './plugins/jobs/narrow.js'
@@ -113,7 +111,7 @@ export { isHotClass } from './plugins/storage-class.js'
 export { aclOfWrite } from './s3/access/acl-operations.js'
 export { privateAcl } from './s3/access/acl-syntax.js'
 export { bucketSetting } from './s3/bucket/bucket-setting.js'
-export { decodeToken, encodeToken, urlEncoded } from './s3/bucket/list-objects.js'
+export { decodeToken, encodeToken } from './s3/bucket/list-objects.js'
 export { ownerId } from './s3/bucket/owner.js'
 export { expirationOf } from './s3/lifecycle/rules.js'
 export { presenceOf } from './s3/object/storage-class.js'

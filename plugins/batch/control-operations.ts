@@ -1,6 +1,5 @@
 import {
   type AnyOperation,
-  CONTROL_NAMESPACE,
   type Context,
   canonicalId,
   defineOperation,
@@ -11,7 +10,6 @@ import {
   requireDocument,
   S3Error,
   type S3Request,
-  XML_DECLARATION,
   xml,
 } from 'dealgate/plugin'
 import { type BatchJob, type BatchJobs, priorityOf, STATUSES, statusOf, tagsOf as tagsOfJob } from './batch-jobs.js'
@@ -20,6 +18,9 @@ import { MANIFEST_FORMATS } from './order.js'
 
 const API = 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_'
 const PATH = '/v20180820/jobs'
+
+const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+const CONTROL_NAMESPACE = 'http://awss3control.amazonaws.com/doc/2018-08-20/'
 
 /** All calls of S3 Control carry it, and no other. */
 const ACCOUNT = 'x-amz-account-id'

@@ -5,7 +5,6 @@ import {
   isKeyId,
   notOffered,
   notStrict,
-  OWN_KEY,
   parseXml,
   requireBucketOwner,
   requireChildren,
@@ -56,6 +55,9 @@ export type InventoryFormat = (typeof INVENTORY_FORMATS)[number]
 type RequestedConfiguration = Omit<InventoryConfiguration, 'by' | 'since'>
 
 const ROOT = 'InventoryConfiguration'
+
+/** The name that S3 gives its own key of aws:kms. */
+const OWN_KEY = 'aws/s3'
 const DESTINATION = 'S3BucketDestination'
 const ARN = 'arn:aws:s3:::'
 const MAX_PREFIX_BYTES = 512

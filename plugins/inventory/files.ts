@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
-import { digesting, type Source, type Spool, type State, urlEncoded } from 'dealgate/plugin'
+import { digesting, type Source, type Spool, type State } from 'dealgate/plugin'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { type Column, type ColumnType, type Row, snakeCase, type Value } from './columns.js'
 import type { InventoryFormat } from './configuration.js'
@@ -205,4 +205,9 @@ function schemaText(columns: readonly Column[]): string {
       `${required ? 'required' : 'optional'} ${TYPES[type].text.replace('%s', snakeCase(name))};`,
   )
   return `message ${ROOT} { ${lines.join(' ')} }`
+}
+
+/** A key as CSV inventories of S3 have it. */
+function urlEncoded(key: string): string {
+  return encodeURIComponent(key).replaceAll('%2F', '/')
 }

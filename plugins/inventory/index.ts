@@ -1,4 +1,5 @@
-import { definePlugin, type JobFailure, ownOrigin, Pace, type PluginGauge, z } from 'dealgate/plugin'
+import { randomBytes } from 'node:crypto'
+import { definePlugin, type JobFailure, Pace, type PluginGauge, z } from 'dealgate/plugin'
 import { inventoryCalls } from './calls.js'
 import { inventoryConfigurations } from './operations.js'
 import { InventoryRecords, type RunInput } from './records.js'
@@ -41,7 +42,7 @@ export default definePlugin({
       }))
       await host.own.plugins.hooks.inventoryFailed({
         ...{ name: 'Inventory:Failed', bucket, key: id, time: host.now(), failure: { code, message } },
-        origin: { ...ownOrigin(), accessKeyId: by },
+        origin: { requestId: randomBytes(8).toString('hex').toUpperCase(), accessKeyId: by, remoteAddress: '' },
       })
     }
 
