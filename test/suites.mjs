@@ -43,6 +43,43 @@ const engines = [
   'test/state/versions-under-faults.test.ts',
 ]
 
+/** Tests of the door that need no plugin, and no embedded platform or payment. */
+const alone = [
+  'test/http/addressing.test.ts',
+  'test/http/form/form.test.ts',
+  'test/http/forwarded-client.test.ts',
+  'test/http/send.test.ts',
+  'test/auth/base-paths.test.ts',
+  'test/auth/oracle.test.ts',
+  'test/access/authorizer/acls-and-policies.test.ts',
+  'test/access/authorizer/calls.test.ts',
+  'test/access/authorizer/conditions.test.ts',
+  'test/access/authorizer/identity-tags.test.ts',
+  'test/access/authorizer/plugin-actions.test.ts',
+  'test/access/authorizer/reach.test.ts',
+  'test/access/decision/acl.test.ts',
+  'test/access/decision/conditions.test.ts',
+  'test/access/decision/decide.test.ts',
+  'test/access/decision/elements.test.ts',
+  'test/access/decision/malformed.test.ts',
+  'test/access/listing.test.ts',
+  'test/state/bucket-settings.test.ts',
+  'test/state/files.test.ts',
+  'test/state/folder-record.test.ts',
+  'test/state/sqlite.test.ts',
+  'test/state/store-check.test.ts',
+  'test/objects/encryption/key-file.test.ts',
+  'test/objects/encryption/opened-download.test.ts',
+  'test/objects/encryption/replaced-between.test.ts',
+  'test/objects/encryption/sealed-source.test.ts',
+  'test/objects/encryption/vectors.test.ts',
+  'test/objects/lost-lock.test.ts',
+  'test/objects/rewrap-object.test.ts',
+  'test/objects/with-the-object.test.ts',
+  'test/gateway/calls.test.ts',
+  'test/gateway/failure-texts.test.ts',
+]
+
 /** Long rounds of tests that `npm test` runs for a few. */
 const rounds = (count, hours, files) => ({
   files,
@@ -69,6 +106,7 @@ export const suites = {
       ],
     },
   ],
+  'door-alone': [{ files: alone, env: { DEALGATE_TEST_PLUGINS: 'none' } }],
   services: [{ files: ['test/services'] }],
   plugins: [{ files: ['test/plugins', 'test/examples'] }],
   cli: [{ files: ['test/cli', 'test/bundle.test.ts', 'test/package.test.ts'] }],
