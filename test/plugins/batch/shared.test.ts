@@ -4,7 +4,7 @@ import { Between } from '../../support/gateway/between.js'
 import { startGateway } from '../../support/gateway/embedded.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
-import { sendAll } from '../../support/sign/send.js'
+import { sendUntilDone } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
 import { batch, reaches, reportOf } from './scene.js'
 
@@ -41,7 +41,7 @@ for (const kind of [redis, postgres])
       const puts = prefixes
         .flatMap(keysOf)
         .map((key) => ({ method: 'PUT', target: `/${Bucket}/${key}`, body: Buffer.from('x') }))
-      await sendAll(other, puts)
+      await sendUntilDone(other, puts)
       const removedBelow = async (Prefix: string) =>
         (await s3.listObjectVersions({ Bucket, Prefix: `${Prefix}/` })).DeleteMarkers?.length ?? 0
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { ask, completed } from '../../support/server/many-deaths.js'
-import { sendAll } from '../../support/sign/send.js'
+import { sendUntilDone } from '../../support/sign/send.js'
 import { Bucket, configure, type Inventory, REPORTS, read, rowsOf } from './scene.js'
 
 // `npm run stress` has more objects and more deaths.
@@ -22,7 +22,7 @@ t.test('a server that is killed goes on behind the last file, and announces noth
   const client = () => sdkFor(t, server)
   for (const bucket of [Bucket, REPORTS]) await client().createBucket({ Bucket: bucket })
   const keys = Array.from({ length: OBJECTS }, (_, i) => `objects/${String(i).padStart(5, '0')}`)
-  await sendAll(
+  await sendUntilDone(
     server,
     keys.map((key) => ({ method: 'PUT', target: `/${Bucket}/${key}`, body: Buffer.from('x') })),
   )

@@ -90,6 +90,17 @@ export async function sendAll(server: Endpoint, sendings: readonly Sending[]): P
   }
 }
 
+/** Sends requests until each succeeded: a server under load may ask to come again, with 503. Rejects after ten rounds. */
+export async function sendUntilDone(server: Endpoint, sendings: readonly Sending[]): Promise<void> {
+  let left = sendings
+  for (let round = 1; left.length > 0; round++) {
+    const answers = await sendAll(server, left)
+    const refused = answers.find(({ status }) => status >= 300)
+    if (refused && round === 10) throw new Error(`${left.length} requests fail, with ${refused.status} ${refused.code}`)
+    left = left.filter((_, at) => (answers[at]?.status ?? 0) >= 300)
+  }
+}
+
 export function answerTo(request: ClientRequest): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let answered = false
