@@ -18,7 +18,9 @@ import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { AcceptedTokens } from './accepted-tokens.js'
 import { Parameters, readIdentityToken, stsError } from './parameters.js'
-import { Principals, principalOf, SealedSessions, sessionKey, type TemporaryCredentials } from './sessions.js'
+import { Principals, principalOf } from './principals.js'
+import { sessionKey } from './sealing.js'
+import { SealedSessions, type TemporaryCredentials } from './sessions.js'
 
 export interface StsDeps {
   readonly sessions: Pick<SealedSessions, 'issue'>
