@@ -5,7 +5,7 @@ import type { GatewayCore } from '../core.js'
 import { GatewayError } from '../errors.js'
 import type { GatewayTables } from '../index-schema.js'
 import { bucketLock } from '../store/buckets.js'
-import { newGeneration } from '../store/objects.js'
+import { newGeneration } from '../store/object-row.js'
 import { type DealMakerContext, dropDeal, type Leftovers, makeDeal, TokenInUse } from './deal-maker.js'
 import type { CompleteDeal, DealAsk, DealRow } from './deals.js'
 

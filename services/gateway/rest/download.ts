@@ -21,7 +21,7 @@ import {
 import { isShareLink, verifyShareLink } from '../share-link.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustBeBucket } from '../store/key-rules.js'
-import { type ObjectRow, storedBodyOf } from '../store/objects.js'
+import { type ObjectRow, storedBodyOf } from '../store/object-row.js'
 import { openVersion, type VersionRef } from '../store/version-reads.js'
 import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader, wantsRecord } from './object-headers.js'
 import { readVersionRef, versionHeaders } from './version-headers.js'

@@ -6,7 +6,7 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { type GatewayExchange, headerText } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
-import type { ObjectRow, OpenedObject } from '../store/objects.js'
+import type { ObjectRow, OpenedObject } from '../store/object-row.js'
 
 /** Query parameters of a download that override headers of the object. */
 const OVERRIDES = [

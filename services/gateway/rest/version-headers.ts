@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js'
 import type { GatewayExchange } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
 import { type DeclaredLock, type LockRow, lockModes, type Retention } from '../store/object-locks.js'
-import type { ObjectRow } from '../store/objects.js'
+import type { ObjectRow } from '../store/object-row.js'
 import type { VersionRef } from '../store/version-reads.js'
 import { shownId } from '../store/versions.js'
 

@@ -4,7 +4,7 @@ import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustBeBucket } from '../store/key-rules.js'
-import { type ListedObject, toObjectEntry } from '../store/objects.js'
+import { type ListedObject, toObjectEntry } from '../store/object-row.js'
 import { above, bounds, justAfter, type ScanEntry, type ScanQuery, scan } from '../store/scan.js'
 import {
   type AnyResult,

@@ -1,7 +1,8 @@
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
 import { type Fences, isRepeated, type LastWrite, type Removal, type RemovedKeys, type WriteOrder } from './fences.js'
-import type { ObjectRow, Objects } from './objects.js'
+import type { ObjectRow } from './object-row.js'
+import type { Objects } from './objects.js'
 import { isMarker, madeBy, type RemovalAnswer } from './version-changes.js'
 import { shownId, type Versions } from './versions.js'
 

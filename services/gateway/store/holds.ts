@@ -7,7 +7,8 @@ import { GatewayError } from '../errors.js'
 import type { BodySums } from './body-sums.js'
 import { bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
-import { type FreedBody, type Objects, storedBodyOf } from './objects.js'
+import { type FreedBody, storedBodyOf } from './object-row.js'
+import type { Objects } from './objects.js'
 
 const RELEASE_BATCH = 500
 

@@ -1,52 +1,19 @@
-import { type Clock, rfc3339 } from '../../clock.js'
-import { type Bodies, mustBeNew, type StoredBody } from '../../store/bodies.js'
-import { type Database, type TransactionOptions, together } from '../../store/database.js'
+import type { Clock } from '../../clock.js'
+import type { Bodies, StoredBody } from '../../store/bodies.js'
+import type { Database } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { Admission } from './admission.js'
-import { type BucketRow, type Buckets, bucketLock, type LockedBucket } from './buckets.js'
-import { type Fences, MAX_FENCE, type RemovedKeys, type WriteOrder } from './fences.js'
+import type { BucketRow } from './buckets.js'
+import { type ChangeParts, type ChangeTables, locksOf, mustStillBe, type Stored } from './change-parts.js'
+import { type Fences, MAX_FENCE, type WriteOrder } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
-import type { LateTables } from './late-orders.js'
 import { giveUp, keyLock } from './local-copies.js'
-import { type DeclaredLock, type LockRow, lockNew, type ObjectLocks } from './object-locks.js'
-import { bytesHere, type FreedBody, type ObjectRow, placed, storedBodyOf } from './objects.js'
-import { type AccountQuota, type Quotas, quotaOf } from './quotas.js'
+import type { ObjectRow } from './object-row.js'
+import { type Removal, type RemovedKeysResult, removeKeys } from './remove-keys.js'
 import { above, justAfter } from './scan.js'
-import {
-  madeBy,
-  makeWay,
-  mustBeSame,
-  type RemovalAnswer,
-  removeCurrent,
-  removeVersion,
-  replaced,
-  type VersionRemoval,
-} from './version-changes.js'
-import type { Versions } from './versions.js'
-
-/** An object whose body has arrived completely. */
-export interface Draft {
-  readonly key: Buffer
-  readonly size: number
-  readonly etag: string
-  readonly contentType: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly generation: string
-  /** The bytes, for the index, or where they are stored. */
-  readonly body: Buffer | StoredBody
-  /** What the client keeps with the object. */
-  readonly record?: string | undefined
-  /** Besides that of the bucket. */
-  readonly lock?: DeclaredLock | undefined
-  /**
-   * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to
-   * refuse the draft.
-   */
-  readonly order: (tables: LateTables) => Promise<WriteOrder> | WriteOrder | undefined
-  /** True when the client will not learn the outcome of the upload; the upload must then be dropped. */
-  readonly abandoned: () => boolean
-}
+import { type Draft, mustHaveRoomFor, type StoredDraft, storeDraft } from './store-draft.js'
+import { madeBy, type RemovalAnswer, type VersionRemoval } from './version-changes.js'
 
 interface KeptRecord {
   /** That of the object. */
@@ -56,27 +23,6 @@ interface KeptRecord {
   readonly fence: number
 }
 
-/** Bodies without an object, to be discarded once the change is committed. */
-type Stored = readonly StoredBody[]
-
-/** What an upload has made, now or when it arrived for the first time. */
-export interface StoredDraft {
-  readonly row: ObjectRow
-  /** Versioning of the bucket is enabled, or has been. */
-  readonly isVersioned: boolean
-  readonly lock: LockRow | undefined
-}
-
-interface BatchResult {
-  /** Number of keys that had an object. */
-  readonly removed: number
-  /** Of the last key. */
-  readonly answer: RemovalAnswer
-}
-
-/** The keys to remove. */
-type Keys = (tables: ChangeTables) => Promise<readonly Buffer[]>
-
 const REMOVE_BATCH = 500
 
 /** Most keys that a change locks one by one. One of more keys must be alone in the bucket. */
@@ -85,15 +31,6 @@ const MAX_LOCKS = 8
 /** Number of changes between two times that the numbers of a bucket are folded. */
 const FOLD_EVERY = 1000
 
-type ChangeTables = Parameters<Holds['letGo']>[0] &
-  LateTables & {
-    readonly buckets: Buckets
-    readonly removed: RemovedKeys
-    readonly quotas: Quotas
-    readonly versions: Versions
-    readonly locks: ObjectLocks
-  }
-
 /**
  * Changes objects. Each change is one transaction and durable once the promise resolves; bodies without a row are
  * discarded after it.
@@ -101,10 +38,7 @@ type ChangeTables = Parameters<Holds['letGo']>[0] &
 export class ObjectChanges {
   readonly #db: Database<ChangeTables>
   readonly #bodies: Bodies
-  readonly #clock: Clock
-  readonly #rules: KeyRules
-  readonly #holds: Holds
-  readonly #admission: Admission
+  readonly #parts: ChangeParts
   /** Number of changes by bucket, at this process: each folds those of all. */
   readonly #changes = new Map<number, number>()
 
@@ -119,10 +53,7 @@ export class ObjectChanges {
   ) {
     this.#db = db
     this.#bodies = bodies
-    this.#clock = clock
-    this.#rules = rules
-    this.#holds = holds
-    this.#admission = new Admission(fences)
+    this.#parts = { clock, rules, holds, admission: new Admission(fences) }
   }
 
   /**
@@ -130,8 +61,9 @@ export class ObjectChanges {
    * now.
    */
   async mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
-    const present = await this.#admission.present(this.#db.read, bucket, key)
-    await this.#admission.admit(this.#db.read, bucket, key, order, 'upload', present)
+    const { admission } = this.#parts
+    const present = await admission.present(this.#db.read, bucket, key)
+    await admission.admit(this.#db.read, bucket, key, order, 'upload', present)
   }
 
   /**
@@ -141,28 +73,10 @@ export class ObjectChanges {
   async mustHaveRoom(bucket: BucketRow, key: Buffer, size: number, writeId: string | undefined): Promise<void> {
     const { read } = this.#db
     try {
-      await this.#mustHaveRoom(read, bucket, key, size, await read.quotas.of(bucket.owner))
+      await mustHaveRoomFor(read, bucket, key, size, await read.quotas.of(bucket.owner))
     } catch (error) {
       if (writeId === undefined || !(await madeBy(read, bucket.id, key, writeId))) throw error
     }
-  }
-
-  async #mustHaveRoom(
-    tables: ChangeTables,
-    bucket: BucketRow,
-    key: Buffer,
-    size: number,
-    ofOwner: AccountQuota | undefined,
-  ): Promise<void> {
-    const { quotas, holds } = tables
-    if (ofOwner === undefined && quotaOf(bucket) === undefined) return
-    const present = await replaced(tables, bucket, key)
-    // A pending deal keeps the present body, which counts on.
-    const isFreed = present && !(await holds.covers(bucket.id, present.generation))
-    const bytes = size - (isFreed ? bytesHere(present) : 0)
-    const more = { bytes, objects: present ? 0 : 1 }
-    if (ofOwner !== undefined) await quotas.mustHaveRoom(bucket.owner, ofOwner, more)
-    await quotas.mustHaveRoomIn(bucket, more)
   }
 
   /**
@@ -171,22 +85,24 @@ export class ObjectChanges {
    * or QuotaExceeded.
    */
   async put(bucket: BucketRow, draft: Draft): Promise<StoredDraft> {
-    const stored = Buffer.isBuffer(draft.body) ? undefined : draft.body
+    const body = Buffer.isBuffer(draft.body) ? undefined : draft.body
+    const locks = locksOf(bucket, [draft.key], this.#parts.rules.concernOthers)
     try {
-      const options = { takesRoom: true, ...changing(bucket, [draft.key], this.#rules.concernOthers) }
-      const { freed, ...result } = await this.#db.transaction((tables) => this.#put(tables, bucket, draft), options)
-      const { row } = result
-      if (stored !== undefined) {
-        if (row.generation === draft.generation) this.#bodies.committed(stored)
-        else this.#bodies.discard(stored)
-      }
-      this.#discard(freed)
-      this.#fold(bucket.id)
-      return result
+      const work = (tables: ChangeTables) => storeDraft(this.#parts, tables, bucket, draft)
+      const { freed, ...stored } = await this.#db.transaction(work, { takesRoom: true, ...locks })
+      if (body !== undefined) this.#settle(body, draft, stored.row)
+      this.#committed(bucket, freed)
+      return stored
     } catch (error) {
-      if (stored !== undefined) giveUp(this.#bodies, stored, error)
+      if (body !== undefined) giveUp(this.#bodies, body, error)
       throw error
     }
+  }
+
+  /** Keeps the body of a draft that has a row now. An upload that was repeated has the body of its first arrival. */
+  #settle(body: StoredBody, { generation }: Draft, row: ObjectRow): void {
+    if (row.generation === generation) this.#bodies.committed(body)
+    else this.#bodies.discard(body)
   }
 
   /**
@@ -204,7 +120,7 @@ export class ObjectChanges {
         isCurrent || versioning === null ? undefined : await versions.ofGeneration(bucket.id, key, generation)
       const changed = isCurrent ? last : version
       if (changed === undefined) throw new GatewayError('OtherGeneration')
-      // As for writes: the highest fence must not keep all others out.
+      // The highest fence must not keep all others out, as among writes.
       if (fence < changed.fence && changed.fence < MAX_FENCE)
         throw new GatewayError('Overtaken', { fence: changed.fence })
       await objects.keepRecord(generation, record)
@@ -225,14 +141,14 @@ export class ObjectChanges {
     order: WriteOrder | undefined,
     version?: VersionRemoval,
   ): Promise<RemovalAnswer> {
-    return (await this.#removeKeys(bucket, [key], order, version)).answer
+    return (await this.#removeThese(bucket, [key], { order, version })).answer
   }
 
   /** Removes exactly these keys; missing keys are no error. Resolves with the number of removed objects. */
   async remove(bucket: BucketRow, keys: readonly Buffer[]): Promise<number> {
     let removed = 0
     for (let at = 0; at < keys.length; at += REMOVE_BATCH) {
-      removed += (await this.#removeKeys(bucket, keys.slice(at, at + REMOVE_BATCH))).removed
+      removed += (await this.#removeThese(bucket, keys.slice(at, at + REMOVE_BATCH))).removed
     }
     return removed
   }
@@ -242,157 +158,46 @@ export class ObjectChanges {
     let from = prefix
     for (;;) {
       let last: Buffer | undefined
-      await this.#removeBatch(bucket, undefined, async ({ objects }) => {
+      const keys = async ({ objects }: ChangeTables) => {
         const page = await objects.page(bucket.id, from, above(prefix), REMOVE_BATCH)
-        const keys = page.map(({ key }) => key)
-        last = keys.at(-1)
-        return keys.filter(goes)
-      })
+        const found = page.map(({ key }) => key)
+        last = found.at(-1)
+        return found.filter(goes)
+      }
+      await this.#commitRemoval(bucket, undefined, { keys })
       if (last === undefined) return
       from = justAfter(last)
     }
   }
 
-  async #put(tables: ChangeTables, bucket: BucketRow, draft: Draft): Promise<StoredDraft & { freed: Stored }> {
-    const { buckets, objects, quotas, removed } = tables
-    const [held, present, quota] = await together([
-      mustStillBe(tables, bucket, this.#rules.concernOthers),
-      this.#admission.present(tables, bucket, draft.key),
-      quotas.lock(bucket.owner),
-    ])
-    await quotas.lockIn(held)
-    const isVersioned = held.versioning !== null
-    if (draft.abandoned()) throw new GatewayError('IncompleteBody')
-    const order = await draft.order(tables)
-    const admitted = await this.#admission.admit(tables, held, draft.key, order, 'upload', present)
-    const { write, isAbsent } = admitted
-    if (write === 'repeated') {
-      const row = mustBeSame(admitted.row, draft)
-      const lock = isVersioned ? await tables.locks.find(row.generation) : undefined
-      return { row, isVersioned, lock, freed: [] }
-    }
-    await this.#rules.mayPut(tables, bucket, draft.key, draft.size)
-    await this.#mustHaveRoom(tables, held, draft.key, draft.size, quota)
-    const place = await makeWay(tables, this.#clock, held, draft.key, isAbsent)
-    const { body, record, lock: asked, order: _, abandoned: __, ...rest } = draft
-    const inline = Buffer.isBuffer(body)
-    mustBeNew(body)
-    const row: ObjectRow = {
-      ...rest,
-      ...write,
-      modified: place.modified,
-      ...placed(draft.generation, body),
-      version: place.version,
-    }
-    if (!place.hadObject) await this.#rules.entryChanged(tables, bucket.id, draft.key, row.modified)
-    const [freed, lock] = await together([
-      this.#letGo(tables, held, place.freed),
-      lockNew(tables, held, row.generation, asked),
-      isAbsent || isVersioned ? removed.forget(bucket.id, draft.key) : undefined,
-      objects.put(bucket.id, row, inline ? body : undefined, record),
-      inline ? undefined : tables.bodySums.add(row.generation, body.sums),
-      buckets.count(bucket.id, 1 - place.freed.length, draft.size - bytesOf(place.freed)),
-    ])
-    return { row, isVersioned, lock, freed }
-  }
-
-  #removeKeys(
+  #removeThese(
     bucket: BucketRow,
     keys: readonly Buffer[],
-    order?: WriteOrder,
-    version?: VersionRemoval,
-  ): Promise<BatchResult> {
-    const locked = keys.length <= MAX_LOCKS && !this.#rules.concernOthers ? keys : undefined
-    return this.#removeBatch(bucket, locked, async () => keys, order, version)
+    order: Pick<Removal, 'order' | 'version'> = {},
+  ): Promise<RemovedKeysResult> {
+    const locked = keys.length <= MAX_LOCKS && !this.#parts.rules.concernOthers ? keys : undefined
+    return this.#commitRemoval(bucket, locked, { keys: async () => keys, ...order })
   }
 
   /** @param locked the keys; undefined when the change must be alone in the bucket */
-  async #removeBatch(
+  async #commitRemoval(
     bucket: BucketRow,
     locked: readonly Buffer[] | undefined,
-    keysIn: Keys,
-    order?: WriteOrder,
-    version?: VersionRemoval,
-  ): Promise<BatchResult> {
-    const work = async (tables: ChangeTables) => {
-      const held = await mustStillBe(tables, bucket, locked === undefined)
-      const gone: FreedBody[] = []
-      let [removed, markers] = [0, 0]
-      let answer: RemovalAnswer = {}
-      for (const key of await keysIn(tables)) {
-        const present = await this.#admission.present(tables, bucket, key)
-        const admitted = await this.#admission.admit(tables, held, key, order, 'removal', present)
-        const { write } = admitted
-        if (write === 'repeated') {
-          answer = admitted.answer ?? {}
-          continue
-        }
-        const change =
-          version === undefined
-            ? await removeCurrent(tables, this.#clock, held, key, write)
-            : await removeVersion(tables, held, key, version)
-        answer = change.answer
-        const changes = change.freed.length + change.addedMarkers
-        // A removal of a missing object also refuses uploads that were sent before it.
-        if (changes > 0 || order !== undefined) await this.#admission.remember(tables, held, key, write, answer)
-        gone.push(...change.freed)
-        markers += change.addedMarkers
-        if (!change.hadObject) continue
-        removed++
-        for await (const folder of this.#rules.emptiedFolders(tables, bucket.id, key)) {
-          if ((await tables.objects.lastWrite(bucket.id, folder)) === undefined) continue
-          const pruned = await removeCurrent(tables, this.#clock, held, folder, { fence: 0, writeId: null })
-          gone.push(...pruned.freed)
-          markers += pruned.addedMarkers
-        }
-        await this.#rules.entryChanged(tables, bucket.id, key, rfc3339(this.#clock.now()))
-      }
-      const more = markers - gone.length
-      if (gone.length + markers > 0) await tables.buckets.count(bucket.id, more, -bytesOf(gone))
-      return { removed, answer, stored: await this.#letGo(tables, held, gone) }
-    }
-    const options = changing(bucket, locked ?? [], locked === undefined)
-    const { stored, ...result } = await this.#db.transaction(work, options)
-    this.#discard(stored)
-    this.#fold(bucket.id)
+    removal: Removal,
+  ): Promise<RemovedKeysResult> {
+    const alone = locked === undefined
+    const work = (tables: ChangeTables) => removeKeys(this.#parts, tables, bucket, removal, alone)
+    const { stored, ...result } = await this.#db.transaction(work, locksOf(bucket, locked ?? [], alone))
+    this.#committed(bucket, stored)
     return result
   }
 
-  async #letGo(tables: ChangeTables, { id, held }: LockedBucket, freed: readonly FreedBody[]): Promise<Stored> {
-    const stored: StoredBody[] = []
-    for (const one of freed) if (await this.#holds.letGo(tables, id, one, held === 1)) stored.push(storedBodyOf(one))
-    return stored
+  /** What follows a commit: bodies without a row are discarded, and now and then the numbers of the bucket folded. */
+  #committed({ id }: BucketRow, freed: Stored): void {
+    for (const body of freed) this.#bodies.discard(body)
+    const changes = (this.#changes.get(id) ?? 0) + 1
+    this.#changes.set(id, changes % FOLD_EVERY)
+    // What fails now is folded later.
+    if (changes === FOLD_EVERY) this.#db.transaction(({ buckets }) => buckets.fold(id)).catch(() => {})
   }
-
-  /** In the background: what fails now is folded later. */
-  #fold(bucket: number): void {
-    const changes = (this.#changes.get(bucket) ?? 0) + 1
-    this.#changes.set(bucket, changes % FOLD_EVERY)
-    if (changes === FOLD_EVERY) this.#db.transaction(({ buckets }) => buckets.fold(bucket)).catch(() => {})
-  }
-
-  #discard(stored: Stored): void {
-    for (const body of stored) this.#bodies.discard(body)
-  }
-}
-
-/** Of a change of objects. */
-function changing(bucket: BucketRow, keys: readonly Buffer[], alone: boolean): TransactionOptions {
-  const ofKeys = keys.map((key) => keyLock(bucket, key))
-  const ofBucket = [bucketLock(bucket)]
-  return alone ? { locks: [...ofKeys, ...ofBucket] } : { locks: ofKeys, shares: ofBucket }
-}
-
-/**
- * The bucket may have been deleted, and created again, while a body was arriving. Resolves with the bucket as the
- * transaction finds it.
- */
-async function mustStillBe({ buckets }: ChangeTables, { id, name }: BucketRow, alone: boolean): Promise<LockedBucket> {
-  const bucket = await buckets.lock(name, alone)
-  if (bucket?.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
-  return bucket
-}
-
-function bytesOf(freed: readonly FreedBody[]): number {
-  return freed.reduce((sum, one) => sum + bytesHere(one), 0)
 }

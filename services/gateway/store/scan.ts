@@ -1,4 +1,5 @@
-import type { ListedObject, Objects } from './objects.js'
+import type { ListedObject } from './object-row.js'
+import type { Objects } from './objects.js'
 
 export interface ScanQuery {
   readonly bucket: number

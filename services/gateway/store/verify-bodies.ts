@@ -7,7 +7,7 @@ import type { GatewayTables } from '../index-schema.js'
 import type { NamedBodies, NamedBody } from './body-rows.js'
 import { keptSums, mustHaveSum } from './body-sums.js'
 import { requireSize } from './move-bodies.js'
-import { isMd5 } from './objects.js'
+import { isMd5 } from './object-row.js'
 import type { BodyReader } from './open-bodies.js'
 
 const AT_A_TIME = 4

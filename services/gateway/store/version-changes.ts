@@ -3,7 +3,8 @@ import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
 import type { LastWrite } from './fences.js'
 import { mustBeFree, type ObjectLocks } from './object-locks.js'
-import { type FreedBody, newGeneration, type ObjectRow, type Objects } from './objects.js'
+import { type FreedBody, newGeneration, type ObjectRow } from './object-row.js'
+import type { Objects } from './objects.js'
 import { freedOf, NULL_VERSION, shownId, timeAfter, type VersionRow, type Versions, versionIdAt } from './versions.js'
 
 interface VersionTables {
@@ -34,7 +35,7 @@ export interface RemovalAnswer {
 }
 
 /** The place of a new newest version of a key. */
-interface NewestVersion {
+export interface NewestVersion {
   /** Null: the version without an id. */
   readonly version: string | null
   /** RFC 3339. */
@@ -45,7 +46,7 @@ interface NewestVersion {
 }
 
 /** The change of a key by a removal. */
-interface Removed {
+export interface Removed {
   /** Rows that are gone. */
   readonly freed: readonly FreedBody[]
   readonly addedMarkers: number

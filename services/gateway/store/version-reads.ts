@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
-import type { ObjectRow, Objects, OpenedObject, RowExtras } from './objects.js'
+import type { ObjectRow, OpenedObject, RowExtras } from './object-row.js'
+import type { Objects } from './objects.js'
 import { shownId, type VersionRow, type Versions } from './versions.js'
 
 /** One of the versions of a key. */

@@ -13,7 +13,7 @@ import {
   type ObjectRow,
   placeOf,
   ROW,
-} from './objects.js'
+} from './object-row.js'
 
 /** A version that is not the current object of its key, or a delete marker. Its member `version` is null for `null`. */
 export interface VersionRow extends ObjectRow {

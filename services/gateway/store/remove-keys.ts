@@ -1,0 +1,111 @@
+import { rfc3339 } from '../../clock.js'
+import type { BucketRow, LockedBucket } from './buckets.js'
+import { bytesOf, type ChangeParts, type ChangeTables, letGo, mustStillBe, type Stored } from './change-parts.js'
+import type { WriteOrder } from './fences.js'
+import type { FreedBody } from './object-row.js'
+import {
+  type RemovalAnswer,
+  type Removed,
+  removeCurrent,
+  removeVersion,
+  type VersionRemoval,
+} from './version-changes.js'
+
+/** The keys to remove, found inside the transaction. */
+export type Keys = (tables: ChangeTables) => Promise<readonly Buffer[]>
+
+/** A removal of keys, or of one version of a key. */
+export interface Removal {
+  readonly keys: Keys
+  /** Absent for a client without fences. */
+  readonly order?: WriteOrder | undefined
+  /** Absent: the current object of each key. */
+  readonly version?: VersionRemoval | undefined
+}
+
+export interface RemovedKeysResult {
+  /** Number of keys that had an object. */
+  readonly removed: number
+  /** Of the last key. */
+  readonly answer: RemovalAnswer
+}
+
+/** What a transaction has removed so far. */
+interface Removing {
+  readonly gone: FreedBody[]
+  markers: number
+  removed: number
+  answer: RemovalAnswer
+}
+
+/**
+ * The transaction of a removal: for each key decide, remove, record, and then count what is gone. Its caller commits it
+ * and discards the bodies of `stored`. Throws GatewayError NoSuchBucket, Overtaken, OtherGeneration, WriteIdReused or
+ * ObjectLocked.
+ * @param alone the change is alone in the bucket
+ */
+export async function removeKeys(
+  parts: ChangeParts,
+  tables: ChangeTables,
+  bucket: BucketRow,
+  removal: Removal,
+  alone: boolean,
+): Promise<RemovedKeysResult & { readonly stored: Stored }> {
+  const held = await mustStillBe(tables, bucket, alone)
+  const soFar: Removing = { gone: [], markers: 0, removed: 0, answer: {} }
+  for (const key of await removal.keys(tables)) await removeKey(parts, tables, held, key, removal, soFar)
+  const { gone, markers, removed, answer } = soFar
+  if (gone.length + markers > 0) await tables.buckets.count(bucket.id, markers - gone.length, -bytesOf(gone))
+  return { removed, answer, stored: await letGo(parts, tables, held, gone) }
+}
+
+/** Removes one key unless a later write, or this removal, has been there before. */
+async function removeKey(
+  parts: ChangeParts,
+  tables: ChangeTables,
+  held: LockedBucket,
+  key: Buffer,
+  { order, version }: Removal,
+  soFar: Removing,
+): Promise<void> {
+  const { admission, clock } = parts
+  const present = await admission.present(tables, held, key)
+  const admitted = await admission.admit(tables, held, key, order, 'removal', present)
+  const { write } = admitted
+  if (write === 'repeated') {
+    soFar.answer = admitted.answer ?? {}
+    return
+  }
+  const change =
+    version === undefined
+      ? await removeCurrent(tables, clock, held, key, write)
+      : await removeVersion(tables, held, key, version)
+  soFar.answer = change.answer
+  // A removal of a missing object also refuses uploads that were sent before it.
+  const isWrite = change.freed.length + change.addedMarkers > 0 || order !== undefined
+  if (isWrite) await admission.remember(tables, held, key, write, change.answer)
+  add(change, soFar)
+  if (!change.hadObject) return
+  soFar.removed++
+  await removeEmptiedFolders(parts, tables, held, key, soFar)
+  await parts.rules.entryChanged(tables, held.id, key, rfc3339(clock.now()))
+}
+
+/** Removes the folder objects above a removed key that are empty now, where the key rules say so. */
+async function removeEmptiedFolders(
+  { rules, clock }: ChangeParts,
+  tables: ChangeTables,
+  held: LockedBucket,
+  key: Buffer,
+  soFar: Removing,
+): Promise<void> {
+  for await (const folder of rules.emptiedFolders(tables, held.id, key)) {
+    if ((await tables.objects.lastWrite(held.id, folder)) === undefined) continue
+    add(await removeCurrent(tables, clock, held, folder, { fence: 0, writeId: null }), soFar)
+  }
+}
+
+function add({ freed, addedMarkers }: Removed, soFar: Removing): void {
+  soFar.gone.push(...freed)
+  soFar.markers += addedMarkers
+}
