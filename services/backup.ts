@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backup, type DatabaseSyncInstance as Database, DatabaseSync } from '@photostructure/sqlite'
-import { type FileSnapshot, openSnapshot } from './store/sqlite.js'
+import { type FileSnapshot, openSnapshot } from './store/sqlite-files.js'
 
 /** Longest wait for the lock of one database while others are held, ms: a server waits for those for 5 s. */
 const MAX_BUSY_MS = 250

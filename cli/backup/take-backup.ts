@@ -4,7 +4,7 @@ import type { DatabaseSyncInstance as Database } from '@photostructure/sqlite'
 import pMap from 'p-map'
 import { LAST_BACKUP_FILE } from '../../common/files/last-backup.js'
 import { BODIES, type BodyFile, bodiesInStore, bodyFiles, copySnapshot, freeze, INDEX } from '../../services/backup.js'
-import { openSnapshot } from '../../services/store/sqlite.js'
+import { openSnapshot } from '../../services/store/sqlite-files.js'
 import { bytesText, type ProgressLine } from '../progress.js'
 import { Copies, type OpenedFile, type Previous } from './copies.js'
 

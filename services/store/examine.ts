@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Schema } from './database.js'
-import { CONNECT_MS, schemaOf } from './postgres.js'
 import { asking } from './postgres-errors.js'
+import { CONNECT_MS, schemaOf } from './postgres-pools.js'
 import { readSqlite } from './sqlite.js'
 
 /** Least version of PostgreSQL, as it numbers them. */

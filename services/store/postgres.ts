@@ -1,14 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import pg from 'pg'
+import type pg from 'pg'
 import type { ServicesLog } from '../log.js'
 import {
-  COPYING,
-  CREATE_COPYING,
   type Database,
   DatabaseUnavailableError,
-  incompleteError,
   type Lease,
   type Row,
   type Schema,
@@ -17,32 +13,16 @@ import {
   type Value,
 } from './database.js'
 import { type Guard, type SharedDatabase, SharedLease } from './lease.js'
-import { PostgresClaim, SESSION } from './postgres-claim.js'
+import { PostgresClaim } from './postgres-claim.js'
 import { asking, asUnknown, CONFLICTS, codeOf, IN_FAILED } from './postgres-errors.js'
 import { LockQueues, locksOf, statementOf } from './postgres-locks.js'
-import { FUNCTIONS, inPostgres, LEASES } from './postgres-sql.js'
+import { migrate } from './postgres-migrate.js'
+import { CONNECT_MS, openPools, type Pools, schemaOf } from './postgres-pools.js'
 import { Session, tablesOver } from './postgres-statements.js'
 import { type DatabaseWatch, watched } from './store-metrics.js'
 
-export const CONNECT_MS = 5000
-
-/** Name of the connections of a copy, and of its lock. */
-export const COPY = 'dealgate copy'
-
-/** Longest wait for the answer to a statement, ms. */
-const MAX_STATEMENT_MS = 30_000
-
-/**
- * Most connections. Transactions wait for one another, and take all of theirs while one is stopped: others are for what
- * waits for none, and for leases, which would be lost meanwhile.
- */
-const MAX_CONNECTIONS = { transactions: 9, reads: 5, leases: 2 }
-
 /** Snapshots at a time: each takes a connection for reads, and its reader needs others. */
 const SNAPSHOTS = 2
-
-/** Time after which PostgreSQL ends the transaction of a process that has stopped, so that others get its rows. */
-const IDLE_MS = 10_000
 
 /** Most attempts at a transaction that others conflict with, and the longest pause before the second, ms. */
 const MAX_ATTEMPTS = 10
@@ -54,14 +34,6 @@ const PAUSE_MS = 10
  */
 const DUPLICATE = '23505'
 const MAX_DUPLICATES = 3
-
-/** How values of these types are read, by PostgreSQL's numbers of them: as SQLite has them. */
-const PARSERS: Readonly<Record<number, (text: string) => number>> = {
-  [pg.types.builtins.BOOL]: (text) => (text === 't' ? 1 : 0),
-  [pg.types.builtins.INT8]: Number,
-  // Sums.
-  [pg.types.builtins.NUMERIC]: Number,
-}
 
 /**
  * Opens the schema of a service in a PostgreSQL of version 14 or later, and makes it or brings it up to date. Several
@@ -105,58 +77,13 @@ interface ConnectionOptions {
 }
 
 function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, options: ConnectionOptions): PostgresDatabase<T> {
-  const connections = (max: number, min: number, pipeline = false) => openPool(url, schema, log, { max, min, pipeline })
-  const pools = {
-    // One stays, by which a copy finds out whether the service runs.
-    reads: connections(MAX_CONNECTIONS.reads, 1),
-    // Statements that the work does not wait for one by one go out together.
-    transactions: connections(MAX_CONNECTIONS.transactions, 0, true),
-    leases: connections(MAX_CONNECTIONS.leases, 0),
-  }
+  const pools = openPools(url, schema, log)
   options.watch?.pool(() => {
     const sum = (count: (pool: pg.Pool) => number) => Object.values(pools).reduce((all, pool) => all + count(pool), 0)
     const free = sum(({ idleCount }) => idleCount)
     return { busy: sum(({ totalCount }) => totalCount) - free, free, waiting: sum(({ waitingCount }) => waitingCount) }
   })
   return new PostgresDatabase(pools, schema, log, options)
-}
-
-/** The connections of one process to a schema. */
-type Pools = Readonly<Record<keyof typeof MAX_CONNECTIONS, pg.Pool>>
-
-function openPool<T>(
-  url: string,
-  schema: Schema<T>,
-  log: ServicesLog,
-  size: { readonly max: number; readonly min: number; readonly pipeline: boolean },
-): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    ...size,
-    application_name: schema.filling ? COPY : schemaOf(schema),
-    connectionTimeoutMillis: CONNECT_MS,
-    // A statement that times out also ends its connection, which may be dead.
-    query_timeout: MAX_STATEMENT_MS,
-    options: settings(schemaOf(schema)),
-    types: { getTypeParser: (type, format) => PARSERS[type] ?? pg.types.getTypeParser(type, format) },
-  })
-  // Without a listener, losing an idle connection would end the process (https://node-postgres.com/apis/pool#error).
-  pool.on('error', (err) => log.warn({ err }, 'A connection to PostgreSQL has failed.'))
-  // One that is in use fails its statement, or the next one.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
-}
-
-function settings(schema: string): string {
-  const own = [
-    `search_path=${schema}`,
-    `statement_timeout=${MAX_STATEMENT_MS}`,
-    `idle_in_transaction_session_timeout=${IDLE_MS}`,
-    // A plan that was made for an empty table must do for a large one. What an index does needs no compiler.
-    'enable_seqscan=off',
-    'jit=off',
-  ]
-  return [...own, ...SESSION].map((setting) => `-c ${setting}`).join(' ')
 }
 
 class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
@@ -339,52 +266,4 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
 interface How {
   readonly guards: readonly Guard[]
   readonly locks: ReturnType<typeof locksOf> | undefined
-}
-
-export function schemaOf({ name }: Pick<Schema<unknown>, 'name'>): string {
-  return `dealgate_${name}`
-}
-
-/**
- * Resolves with the id of the schema. Processes that start at the same time take turns. A failure leaves the version
- * before a step.
- */
-async function migrate(url: string, schema: Schema<unknown>): Promise<string> {
-  const name = schemaOf(schema)
-  // Without limits of time: an index of a large table takes as long as it takes.
-  const options = `-c search_path=${name}`
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, options })
-  client.on('error', () => {})
-  const query = (text: string, values?: unknown[]) => asking(() => client.query(text, values))
-  try {
-    await asking(() => client.connect())
-    await query('BEGIN')
-    await query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name])
-    await query(`CREATE SCHEMA IF NOT EXISTS ${name}`)
-    await query('CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)')
-    if (!schema.filling && (await query('SELECT to_regclass($1) AS found', [COPYING])).rows[0].found !== null) {
-      throw incompleteError(schema)
-    }
-    await query(FUNCTIONS)
-    await query(LEASES)
-    await query('CREATE TABLE IF NOT EXISTS identity (id text NOT NULL)')
-    await query('INSERT INTO identity (id) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM identity)', [randomUUID()])
-    const identity = await query('SELECT id FROM identity')
-    const { rows } = await query('SELECT version FROM schema_version')
-    const version = Number(rows[0]?.version ?? 0)
-    if (version > schema.steps.length) {
-      throw new RangeError(`A later version of dealgate has written the data of ${schema.owner}: start that version.`)
-    }
-    for (const step of schema.steps.slice(version)) await query(inPostgres(step))
-    // Before others see the schema: a service must not start with what the copy will fill.
-    if (schema.filling && rows.length === 0) await query(CREATE_COPYING)
-    const change =
-      rows.length === 0 ? 'INSERT INTO schema_version VALUES ($1)' : 'UPDATE schema_version SET version = $1'
-    await query(change, [schema.steps.length])
-    await query('COMMIT')
-    return identity.rows[0].id
-  } finally {
-    // Rolls back what has not been committed.
-    await client.end().catch(() => {})
-  }
 }

@@ -1,24 +1,10 @@
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
-import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
-import { makePrivateDatabase } from '../../common/files/private-file.js'
-import { explained } from '../folder-lock.js'
-import {
-  COPYING,
-  type Connection,
-  type Database,
-  type EarlyDatabase,
-  incompleteError,
-  type Lease,
-  type Schema,
-  type Snapshot,
-  type Statement,
-  type Value,
-} from './database.js'
-import { Changes, KeptRows } from './kept-rows.js'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { DiskReserve, isDiskFull } from '../../common/disk-reserve.js'
+import type { Connection, Database, Lease, Schema, Snapshot } from './database.js'
+import { Changes } from './kept-rows.js'
 import { soleLease } from './lease.js'
-
-/** Longest wait for a transaction of another process, ms. */
-const MAX_BUSY_MS = 5000
+import { MAX_BUSY_MS, openReader, openSnapshot, openWriter } from './sqlite-files.js'
+import { connectionOf } from './sqlite-statements.js'
 
 /** Most transactions per commit; bounds how long a commit blocks the event loop. */
 const MAX_BATCH = 256
@@ -42,123 +28,13 @@ export function openSqlite<T>(file: string, schema: Schema<T>, keepRoom = false)
   }
 }
 
-/**
- * Committed transactions survive `kill -9` and power failure: they are on the disk
- * (https://www.sqlite.org/pragma.html#pragma_synchronous). The connection holds no lock for its lifetime; see
- * `lockFolder`. While prepared statements exist, SQLite keeps the locks of a closed connection until they are garbage
- * collected, and a restart in the same process would meet them.
- */
-function openWriter(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
-  const reserve = new DiskReserve(file)
-  try {
-    // SQLite creates two files beside the database, which do not fit on a full disk.
-    return withReserve(reserve, () => open(file, schema))
-  } catch (error) {
-    throw explained(file, error)
-  } finally {
-    reserve.stop()
-  }
-}
-
-function open(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
-  makePrivateDatabase(file)
-  const db = new DatabaseSync(file)
-  try {
-    db.exec(`
-      PRAGMA busy_timeout = ${MAX_BUSY_MS};
-      PRAGMA journal_mode = WAL;
-      PRAGMA synchronous = FULL;
-      PRAGMA foreign_keys = ON;
-      PRAGMA cache_size = -32768;
-    `)
-    if (!schema.filling && isIncomplete(db)) throw incompleteError(schema)
-    adapt(db, schema)
-    applySteps(db, schema)
-    return db
-  } catch (error) {
-    db.close()
-    throw error
-  }
-}
-
-/** A crash leaves the version before a step or after it. */
-function applySteps(db: DatabaseSyncInstance, { steps, owner }: Schema<unknown>): void {
-  const version = db.prepare('PRAGMA user_version').get().user_version as number
-  if (version > steps.length) {
-    throw new RangeError(`A later version of dealgate has written the data of ${owner}: start that version.`)
-  }
-  for (const [n, step] of steps.entries()) {
-    if (n >= version) db.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${n + 1}; COMMIT;`)
-  }
-}
-
-/** Another process may have taken the first step meanwhile. */
-function adapt(db: DatabaseSyncInstance, schema: Pick<Schema<unknown>, 'adapt'>): void {
-  if (schema.adapt === undefined) return
-  const early: EarlyDatabase = {
-    columns: (table) =>
-      db
-        .prepare('SELECT name FROM pragma_table_info(?)')
-        .all(table)
-        .map(({ name }) => String(name)),
-    exec: (sql) => db.exec(sql),
-  }
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    if (db.prepare('PRAGMA user_version').get().user_version === 0) schema.adapt(early)
-    db.exec('COMMIT')
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
-}
-
-function isIncomplete(db: DatabaseSyncInstance): boolean {
-  return db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPYING) !== undefined
-}
-
 /** Opens a database that stays as it is. */
 export function readSqlite(file: string): { readonly connection: Connection; close(): void } {
   const reader = openReader(file)
   return { connection: connectionOf(reader), close: () => reader.close() }
 }
 
-function openReader(file: string): DatabaseSyncInstance {
-  const reader = new DatabaseSync(file, { readOnly: true })
-  reader.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}; PRAGMA cache_size = -32768;`)
-  return reader
-}
-
-/** The database of a file at one moment. */
-export interface FileSnapshot {
-  readonly db: DatabaseSyncInstance
-  close(): void
-}
-
-/**
- * Opens the last committed state. It stays the same while it is read, whatever is written meanwhile. Close it soon: the
- * write-ahead log cannot be truncated until then.
- */
-export function openSnapshot(file: string): FileSnapshot {
-  const db = openReader(file)
-  try {
-    db.exec('BEGIN')
-    // The first read determines the moment.
-    db.prepare('SELECT 1 FROM sqlite_schema').get()
-  } catch (error) {
-    db.close()
-    throw error
-  }
-  return {
-    db,
-    close: () => {
-      // Without it, the transaction would last until the statements are garbage collected.
-      if (db.isTransaction) db.exec('ROLLBACK')
-      db.close()
-    },
-  }
-}
-
+/** A transaction that waits for its commit. */
 interface Job {
   readonly work: () => Promise<unknown>
   readonly takesRoom: boolean
@@ -268,7 +144,19 @@ export class SqliteDatabase<T> implements Database<T> {
     })
   }
 
+  /**
+   * Commits a batch and announces the outcomes. What does not fit on a full disk, and may use the reserve, is committed
+   * again with it.
+   */
   async #commit(batch: readonly Job[], again = this.#reserve !== undefined): Promise<void> {
+    await this.#runAll(batch)
+    const retried = again ? batch.filter(needsRoom) : []
+    for (const job of batch) if (!retried.includes(job)) announce(job)
+    if (retried.length > 0) await this.#commitInReserve(retried)
+  }
+
+  /** Runs the jobs in one transaction, which is on the disk when this resolves: each job has its outcome then. */
+  async #runAll(batch: readonly Job[]): Promise<void> {
     const turn = endOfTurn()
     try {
       this.#writer.exec('BEGIN IMMEDIATE')
@@ -283,14 +171,6 @@ export class SqliteDatabase<T> implements Database<T> {
       this.#inTransaction = false
       turn.cancel()
     }
-    const retried = again ? batch.filter(needsRoom) : []
-    for (const job of batch) {
-      if (retried.includes(job)) continue
-      const { outcome, resolve, reject } = job
-      if (outcome !== undefined && 'value' in outcome) resolve(outcome.value)
-      else reject(outcome?.error)
-    }
-    if (retried.length > 0) await this.#commitInReserve(retried)
   }
 
   /** Commits the jobs one by one, so that little space is enough, and checkpoints the log of each before the next. */
@@ -314,6 +194,7 @@ export class SqliteDatabase<T> implements Database<T> {
     }
   }
 
+  /** Runs one job; one that throws leaves nothing in the transaction of the others. */
   async #attempt(job: Job, ended: Promise<never>): Promise<void> {
     this.#writer.exec('SAVEPOINT job')
     try {
@@ -328,6 +209,11 @@ export class SqliteDatabase<T> implements Database<T> {
     }
     this.#writer.exec('RELEASE job')
   }
+}
+
+function announce({ outcome, resolve, reject }: Job): void {
+  if (outcome !== undefined && 'value' in outcome) resolve(outcome.value)
+  else reject(outcome?.error)
 }
 
 function needsRoom({ takesRoom, outcome }: Job): boolean {
@@ -346,37 +232,4 @@ function endOfTurn(): { readonly ended: Promise<never>; cancel(): void } {
   })
   ended.catch(() => {})
   return { ended, cancel: () => clearImmediate(timer) }
-}
-
-function connectionOf(db: DatabaseSyncInstance, mayRun?: () => void, changes?: Changes): Connection {
-  return { engine: 'sqlite', prepare: (sql) => statement(db, sql, mayRun, changes) }
-}
-
-function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void, changes?: Changes): Statement {
-  const prepared = db.prepare(sql)
-  let inArrays: typeof prepared | undefined
-  const kept = changes && new KeptRows(changes, (value) => prepared.get(value) as object | undefined)
-  return {
-    ...(kept && { recent: async <R>(value: string | number) => kept.get(value) as R | undefined }),
-    async get<R>(...values: readonly Value[]) {
-      mayRun?.()
-      return prepared.get(...values) as R | undefined
-    },
-    async all<R>(...values: readonly Value[]) {
-      mayRun?.()
-      return prepared.all(...values) as R[]
-    },
-    async arrays<R>(...values: readonly Value[]) {
-      mayRun?.()
-      if (inArrays === undefined) {
-        inArrays = db.prepare(sql)
-        inArrays.setReturnArrays(true)
-      }
-      return inArrays.all(...values) as R[]
-    },
-    async run(...values: readonly Value[]) {
-      mayRun?.()
-      return Number(prepared.run(...values).changes)
-    },
-  }
 }

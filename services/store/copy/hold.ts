@@ -3,9 +3,9 @@ import pLimit from 'p-limit'
 import pg from 'pg'
 import type { Schema } from '../database.js'
 import { LEASE_MS } from '../lease.js'
-import { CONNECT_MS, COPY, schemaOf } from '../postgres.js'
 import { HEARTBEAT_MS, MAX_TAKEOVER_MS, SESSION } from '../postgres-claim.js'
 import { asking } from '../postgres-errors.js'
+import { CONNECT_MS, COPY, schemaOf } from '../postgres-pools.js'
 
 /** Time for the server to notice that a process has ended, and pause between two looks, ms. */
 const PATIENCE_MS = 1000
