@@ -4,8 +4,9 @@ import type { HeldLock, LockOptions } from '../api/locks.js'
 import type { Archive, ObjectRecord } from '../api/state.js'
 import type { Cause, MetadataReplacement, Precondition, PutResult, StoredObject } from '../api/store.js'
 import type { VersionRef } from '../api/versions.js'
-import { type ObjectReader, present, type StoreDeps } from './object-reader.js'
+import { type ObjectReader, present } from './object-reader.js'
 import { aclToKeep, keepAtGateway } from './object-record.js'
+import type { StoreDeps } from './store-deps.js'
 
 /** Changes what only this server, or the gateway's record, keeps of an object: its bytes stay. */
 export class ObjectChanges {

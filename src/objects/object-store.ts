@@ -8,9 +8,11 @@ import type { Cause, MetadataReplacement, Precondition, PutRequest, Source, Stor
 import type { VersionQuery, VersionRef, VersionRemoval } from '../api/versions.js'
 import { WriteEncryption } from './encryption/write-encryption.js'
 import { ObjectChanges } from './object-changes.js'
-import { ObjectReader, type StoreDeps } from './object-reader.js'
+import { ObjectListings } from './object-listings.js'
+import { ObjectReader } from './object-reader.js'
 import { removeObject } from './remove-object.js'
 import { rewrapObject } from './rewrap-object.js'
+import type { StoreDeps } from './store-deps.js'
 import { writeObject } from './write-object.js'
 
 /**
@@ -68,15 +70,15 @@ export class ObjectStore implements Store {
   }
 
   list(bucket: string, query: ListQuery) {
-    return this.#reader.list(bucket, query)
+    return this.#listings().list(bucket, query)
   }
 
   listObjects(bucket: string, query: Omit<ListQuery, 'delimiter'>) {
-    return this.#reader.listObjects(bucket, query)
+    return this.#listings().listObjects(bucket, query)
   }
 
   listVersions(bucket: string, query: VersionQuery) {
-    return this.#reader.listVersions(bucket, query)
+    return this.#listings().listVersions(bucket, query)
   }
 
   put(request: PutRequest) {
@@ -148,6 +150,10 @@ export class ObjectStore implements Store {
   }
 
   // A request makes the parts that few requests use, when it uses them.
+
+  #listings(): ObjectListings {
+    return new ObjectListings(this.#deps, this.#logger)
+  }
 
   #changes(): ObjectChanges {
     return new ObjectChanges(this.#deps, this.#reader, this.#logger)

@@ -7,14 +7,16 @@ import type { BodyFacts } from '../api/request.js'
 import type { ObjectChecksum, ObjectRecord } from '../api/state.js'
 import type { PutRequest, PutResult } from '../api/store.js'
 import { areRevisionsUnique, MARKER_REVISION } from '../gateway/object-facts.js'
+import { confirmLater } from './confirm-record.js'
 import { checksumOf } from './held-upload.js'
-import type { ObjectReader, StoreDeps } from './object-reader.js'
+import type { ObjectReader } from './object-reader.js'
+import type { StoreDeps } from './store-deps.js'
 import type { WritePlan } from './write-plan.js'
 
 /** A write whose result is to be recorded, and what that needs. */
 export interface Recording {
   readonly deps: StoreDeps
-  readonly reader: Pick<ObjectReader, 'findToWrite' | 'confirmLater'>
+  readonly reader: Pick<ObjectReader, 'findToWrite'>
   readonly request: PutRequest
   readonly logger: Logging
   readonly plan: WritePlan
@@ -100,7 +102,7 @@ async function record(write: Recording, made: Made, facts: Facts, lock: HeldLock
   if (partChecksums) await deps.partChecksums.set({ bucket, key, revision, versionId }, partChecksums, lock)
   const all = recordOf(request, made, facts)
   await (versionId === undefined ? objects.set(all, lock) : objects.setNewest(all, lock))
-  confirmLater(write, made, revision)
+  confirm(write, made, revision)
 }
 
 function recordOf(request: PutRequest, { result, length, encrypted }: Made, facts: Facts): ObjectRecord {
@@ -128,14 +130,14 @@ function recordOf(request: PutRequest, { result, length, encrypted }: Made, fact
 }
 
 /** Gives the record its revision once the gateway shows the object, if it does not yet. */
-function confirmLater({ reader, request, logger }: Recording, { result }: Made, revision: string): void {
+function confirm({ deps, request, logger }: Recording, { result }: Made, revision: string): void {
   if (!result.confirmed) return
   const { bucket, key } = request
   logger.log.warn(
     { err: result.problem, bucket },
     'could not confirm an upload yet: the object gateway does not show the object',
   )
-  void reader.confirmLater(bucket, key, revision, result.confirmed)
+  void confirmLater(deps, logger, bucket, key, revision, result.confirmed)
 }
 
 /** Calls the hooks, which put what they do on record before the client has its answer. */

@@ -5,9 +5,10 @@ import type { ObjectRecords } from '../api/state.js'
 import type { Cause, Precondition } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { keepFolders } from './folder-objects.js'
-import type { ObjectReader, StoreDeps } from './object-reader.js'
+import type { ObjectReader } from './object-reader.js'
 import { markerEvent, removeVersion } from './remove-version.js'
 import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
+import type { StoreDeps } from './store-deps.js'
 
 interface Removal {
   readonly bucket: string

@@ -8,8 +8,8 @@ import type { Cause, Precondition, Store, StoredObject } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { WriteRefused } from '../gateway/errors.js'
 import { writeIdOf } from '../state/uploads/uploads.js'
-import type { StoreDeps } from './object-reader.js'
 import { serializedWrite } from './serialized-write.js'
+import type { StoreDeps } from './store-deps.js'
 
 interface Removal {
   readonly bucket: string

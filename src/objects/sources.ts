@@ -6,7 +6,7 @@ import type { Upload } from '../api/gateway.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../api/request.js'
 import type { ObjectChecksum } from '../api/state.js'
 import type { PutRequest, Source } from '../api/store.js'
-import type { StoreDeps } from './object-reader.js'
+import type { StoreDeps } from './store-deps.js'
 
 /** Spools a body of unknown length to a file: the gateway requires the exact length in advance. */
 export async function spooled<T>(

@@ -6,10 +6,11 @@ import type { Precondition, PutRequest, PutResult, Source, StoredObject } from '
 import { isHeld } from '../state/locks/locks.js'
 import { holdsNoBytes } from './folder-objects.js'
 import { HeldUpload } from './held-upload.js'
-import type { ObjectReader, StoreDeps } from './object-reader.js'
+import type { ObjectReader } from './object-reader.js'
 import { type Made, type Recording, recordAndAnnounce } from './record-write.js'
 import { lockUntilOutcome, serializedWrite } from './serialized-write.js'
 import { spooled, tooLarge } from './sources.js'
+import type { StoreDeps } from './store-deps.js'
 import { plannedLength, plannedSource, planWrite, wipeKey } from './write-plan.js'
 
 /** One write whose body arrives. Only `upload` changes. */

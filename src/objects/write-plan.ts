@@ -5,7 +5,7 @@ import { opaqueEtag } from '../gateway/object-facts.js'
 import { defaultChecksum } from './default-checksum.js'
 import type { NewHeader } from './encryption/age-header.js'
 import { sealedLength, sealedSource } from './encryption/sealed-source.js'
-import type { StoreDeps } from './object-reader.js'
+import type { StoreDeps } from './store-deps.js'
 
 /** What a write makes of its content, decided before the first byte is read. */
 export interface WritePlan {

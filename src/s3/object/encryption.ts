@@ -17,8 +17,7 @@ import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncrypti
 import type { ReplyHeaders, RequestHead } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
 import { xml } from '../../http/reply.js'
-import { CUSTOMER_KEY_BYTES } from '../../objects/encryption/customer-key.js'
-import { requireApplicable } from '../../objects/encryption/encryption.js'
+import { CUSTOMER_KEY_BYTES, requireApplicable } from '../../objects/encryption/customer-key.js'
 import { OWN_KEY } from '../../objects/encryption/key-file.js'
 import { bucketSetting } from '../bucket/bucket-setting.js'
 
