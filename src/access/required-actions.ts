@@ -2,7 +2,7 @@ import type { RequestedAction, Tag } from '../api/access.js'
 import type { StorageClasses } from '../api/context.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
-import type { UploadRecord } from '../api/state.js'
+import type { UploadRecord } from '../api/uploads.js'
 import { actionNames } from '../plugins/actions.js'
 import { isHotClass } from '../plugins/storage-class.js'
 

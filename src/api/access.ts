@@ -178,3 +178,35 @@ export interface Tag {
   readonly key: string
   readonly value: string
 }
+
+/** Checks of what the caller may do. */
+export interface Checks {
+  /**
+   * Throws AccessDenied unless the caller may read or write every key of the bucket; always throws for an anonymous
+   * caller. Guards data of the whole bucket in `state`, such as rules and tags, which no gateway call guards. Does not
+   * check that the bucket exists.
+   */
+  readonly requireWholeBucket: (bucket: string, access: Access) => void
+  /** Like requireWholeBucket, for data of one key. */
+  readonly requireKey: (bucket: string, key: string, access: Access) => void
+  /**
+   * Throws AccessDenied unless the caller has this access to at least one key of the bucket, or with `any` any access
+   * at all; always throws for an anonymous caller.
+   */
+  readonly requireSome: (bucket: string, access: Access | 'any') => void
+  /**
+   * Throws NoSuchBucket, or AccessDenied unless the caller's gateway account owns the bucket: see
+   * access/rights.ts. The server calls it before operations with `access: 'owner'`; `settings` and `store` call
+   * it before they change data that only this server keeps.
+   */
+  readonly requireOwner: RequireOwner
+  /**
+   * Rejects with AccessDenied unless the caller may use the action of a plugin, such as `deal:CreateObjectDeal`: the
+   * identity must allow it, by its `actions` and its `policies`, and so must a document of the bucket that grants
+   * something to another account than the owner's. An anonymous caller may use none.
+   * @param place what the action is about; absent for no bucket
+   */
+  readonly requireAction: (name: string, place?: ActionResource) => Promise<void>
+  /** Decides which metadata that the caller stores with an object may cause payments. */
+  readonly authorize: Authorize
+}

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Authorized } from './access.js'
 import type { Origin } from './hooks.js'
+import type { Archive } from './object-records.js'
 import type { ReplyHeaders, S3Request } from './request.js'
-import type { Archive } from './state.js'
 import type { StoredObject } from './store.js'
 import type { VersionRef } from './versions.js'
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Logger } from '../../common/log.js'
-import type { Access, ActionResource, Authorize, Authorizer, Ownership, RequireOwner } from './access.js'
+import type { Authorizer, Checks } from './access.js'
 import type {
   AdmittedWrite,
   ArchiveAccess,
@@ -16,6 +16,7 @@ import type { InventoryFields } from './inventory.js'
 import type { Job, JobFailure, JobProgress, JobQuery, NewJob, PutOff } from './jobs.js'
 import type { Limits } from './limits.js'
 import type { ReplyHeaders, RequestHead, S3Request } from './request.js'
+import type { ServerFacts } from './server-facts.js'
 import type { BucketSettings } from './settings.js'
 import type { State } from './state.js'
 import type { Store, StoredObject } from './store.js'
@@ -239,64 +240,6 @@ export interface FormFacts {
   readonly caller: Caller | undefined
   readonly key: string
   readonly headers: RequestHead['headers']
-}
-
-/** Checks of what the caller may do. */
-interface Checks {
-  /**
-   * Throws AccessDenied unless the caller may read or write every key of the bucket; always throws for an anonymous
-   * caller. Guards data of the whole bucket in `state`, such as rules and tags, which no gateway call guards. Does not
-   * check that the bucket exists.
-   */
-  readonly requireWholeBucket: (bucket: string, access: Access) => void
-  /** Like requireWholeBucket, for data of one key. */
-  readonly requireKey: (bucket: string, key: string, access: Access) => void
-  /**
-   * Throws AccessDenied unless the caller has this access to at least one key of the bucket, or with `any` any access
-   * at all; always throws for an anonymous caller.
-   */
-  readonly requireSome: (bucket: string, access: Access | 'any') => void
-  /**
-   * Throws NoSuchBucket, or AccessDenied unless the caller's gateway account owns the bucket: see
-   * access/rights.ts. The server calls it before operations with `access: 'owner'`; `settings` and `store` call
-   * it before they change data that only this server keeps.
-   */
-  readonly requireOwner: RequireOwner
-  /**
-   * Rejects with AccessDenied unless the caller may use the action of a plugin, such as `deal:CreateObjectDeal`: the
-   * identity must allow it, by its `actions` and its `policies`, and so must a document of the bucket that grants
-   * something to another account than the owner's. An anonymous caller may use none.
-   * @param place what the action is about; absent for no bucket
-   */
-  readonly requireAction: (name: string, place?: ActionResource) => Promise<void>
-  /** Decides which metadata that the caller stores with an object may cause payments. */
-  readonly authorize: Authorize
-}
-
-/** Facts of the server, the same for every request. */
-export interface ServerFacts {
-  readonly region: string
-  /** Object ownership of new buckets. */
-  readonly objectOwnership: Ownership
-  /** Whether classes that only name a price, such as STANDARD_IA, are kept as labels of objects or refused. */
-  readonly storageClassLabels: 'keep' | 'refuse'
-  /** Keys of clients (SSE-C) are accepted without TLS, too. */
-  readonly customerKeysOverHttp: boolean
-  /** Scheme and host of share links. */
-  readonly shareUrl: string
-  /**
-   * Name of the account with this canonical id; undefined for an account of which this process has seen no key pair. S3
-   * states no names at all: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Owner.html
-   */
-  readonly accountName: (canonicalId: string) => string | undefined
-  /** The data folder; undefined for a server that was given an open state. */
-  readonly data: string | undefined
-  /** Number of the process among the workers of the server, from 1; undefined without workers. */
-  readonly worker: number | undefined
-  /** Buckets are served as websites, on a port of their own. */
-  readonly websites: boolean
-  /** True once the server has begun to shut down. */
-  readonly closing: () => boolean
 }
 
 /** Registrations of all plugins. */

@@ -3,8 +3,9 @@ import type { Authorized, ObjectAcl, Tag } from './access.js'
 import type { CustomerKey, Encrypted, EncryptionOrder, ServerKey, UploadEncryption } from './encryption.js'
 import type { ByteRange, Download, ListQuery, StoredHeaders, UploadAttributes } from './gateway.js'
 import type { ObjectEventName, Origin } from './hooks.js'
+import type { Archive, ObjectChecksum, ObjectRecord } from './object-records.js'
 import type { BodyFacts, BodyOptions, ByteSink } from './request.js'
-import type { Archive, ObjectChecksum, ObjectRecord, PartRecord, UploadRecord } from './state.js'
+import type { PartRecord, UploadRecord } from './uploads.js'
 import type { ObjectLock, RemovalResult, VersionPage, VersionQuery, VersionRef, VersionRemoval } from './versions.js'
 
 /** Checksums of the parts of an object, in the order of the parts. */

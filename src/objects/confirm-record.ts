@@ -1,7 +1,7 @@
 import type { Logging } from '../../common/log.js'
 import type { GatewayObject, UploadResult } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
-import type { ObjectRecord } from '../api/state.js'
+import type { ObjectRecord } from '../api/object-records.js'
 import { confirmed } from './object-record.js'
 import type { StoreDeps } from './store-deps.js'
 

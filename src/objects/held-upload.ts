@@ -1,6 +1,6 @@
 import type { Gateway, Upload, UploadAttributes, UploadResult, WriteOrder } from '../api/gateway.js'
+import type { ObjectChecksum } from '../api/object-records.js'
 import type { BodyFacts } from '../api/request.js'
-import type { ObjectChecksum } from '../api/state.js'
 import type { PutRequest, Source } from '../api/store.js'
 import { textOf } from './object-record.js'
 import { streamHoldingBack } from './sources.js'

@@ -1,7 +1,7 @@
 import type { Logging } from '../../common/log.js'
 import type { ObjectAcl, Tag } from '../api/access.js'
 import type { HeldLock, LockOptions } from '../api/locks.js'
-import type { Archive, ObjectRecord } from '../api/state.js'
+import type { Archive, ObjectRecord } from '../api/object-records.js'
 import type { Cause, MetadataReplacement, Precondition, PutResult, StoredObject } from '../api/store.js'
 import type { VersionRef } from '../api/versions.js'
 import { type ObjectReader, present } from './object-reader.js'

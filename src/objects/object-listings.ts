@@ -1,6 +1,6 @@
 import type { Logging } from '../../common/log.js'
 import type { Gateway, GatewayObject, ListPage, ListQuery } from '../api/gateway.js'
-import type { ObjectRecord } from '../api/state.js'
+import type { ObjectRecord } from '../api/object-records.js'
 import type { ObjectPage, StoredObject, StoreEntry, StorePage } from '../api/store.js'
 import type { VersionPage, VersionQuery } from '../api/versions.js'
 import { confirmRecord } from './confirm-record.js'

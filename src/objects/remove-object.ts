@@ -1,7 +1,7 @@
 import type { Logging } from '../../common/log.js'
 import type { WriteOrder } from '../api/gateway.js'
 import type { HeldLock } from '../api/locks.js'
-import type { ObjectRecords } from '../api/state.js'
+import type { ObjectRecords } from '../api/object-records.js'
 import type { Cause, Precondition } from '../api/store.js'
 import type { RemovalResult, VersionRemoval } from '../api/versions.js'
 import { keepFolders } from './folder-objects.js'

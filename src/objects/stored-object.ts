@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { GatewayObject } from '../api/gateway.js'
-import type { ObjectRecord } from '../api/state.js'
+import type { ObjectRecord } from '../api/object-records.js'
 import type { StoredObject, StoreEntry } from '../api/store.js'
 import { contentSize } from './encryption/opened-download.js'
 import { recordOf, validRecord } from './object-record.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLogger } from '../../common/log.js'
 import type { HeldLock } from '../../src/api/locks.js'
-import type { ObjectRecord } from '../../src/api/state.js'
+import type { ObjectRecord } from '../../src/api/object-records.js'
 import { openState } from '../../src/state/open-state.js'
 import { lostLock } from '../state/samples.js'
 import { temporaryFolder } from '../support/content/folders.js'

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { HeldLock } from '../../src/api/locks.js'
-import type { ObjectRecord, PartRecord, State, UploadRecord } from '../../src/api/state.js'
+import type { ObjectRecord } from '../../src/api/object-records.js'
+import type { State } from '../../src/api/state.js'
+import type { PartRecord, UploadRecord } from '../../src/api/uploads.js'
 
 export function objectRecord(bucket: string, key: string, more: Partial<ObjectRecord> = {}): ObjectRecord {
   return {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ObjectRecord } from '../../src/api/state.js'
+import type { ObjectRecord } from '../../src/api/object-records.js'
 import { partChecksumRecords } from '../../src/objects/part-checksums.js'
 import { openState } from '../../src/state/open-state.js'
 import { keptLog } from '../support/server/kept-log.js'

@@ -3,14 +3,8 @@ import { LRUCache } from 'lru-cache'
 import { S3Error, unless } from '../../../common/errors/s3-error.js'
 import { isRecord } from '../../../common/json.js'
 import { withinDeadline } from '../../../common/time.js'
-import type {
-  Gateway,
-  GatewayBucket,
-  GatewayFeatures,
-  KeptRecord,
-  Upload,
-  UploadAttributes,
-} from '../../api/gateway.js'
+import type { Gateway, GatewayBucket, KeptRecord, Upload, UploadAttributes } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { encodePath } from '../brand.js'
 import { restCall } from '../calls/rest-call.js'
 import { type GatewayClient, lookupClient } from '../client.js'

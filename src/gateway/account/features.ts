@@ -1,6 +1,7 @@
 import { CachedAnswer } from '../../../common/cached-answer.js'
 import { unless } from '../../../common/errors/s3-error.js'
-import type { GatewayFeatures, KnownStores } from '../../api/gateway.js'
+import type { KnownStores } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
 import { nonsense } from '../errors.js'

@@ -1,5 +1,6 @@
 import { isRecord } from '../../../common/json.js'
-import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
+import type { GatewayObject } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { DEFAULT_TYPE, isTime, readEtag, revisionOf, unquoted } from '../object-facts.js'
 
 /** Longest entry, bytes: a key of 1024 bytes is at most 6 KiB of JSON. */

@@ -1,5 +1,6 @@
 import { compareUtf8 } from '../../../common/byte-order.js'
-import type { GatewayFeatures, ListEntry, ListPage, ListQuery } from '../../api/gateway.js'
+import type { ListEntry, ListPage, ListQuery } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { Session } from '../account/session.js'
 import type { MarkerLookup } from '../client.js'
 import { nonsense } from '../errors.js'

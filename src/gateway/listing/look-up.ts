@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { GatewayFeatures } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { nonsense } from '../errors.js'
 import { type LevelSource, scanLevel } from './level-reader.js'
 import { type RawEntry, readEntry } from './listing-scanner.js'

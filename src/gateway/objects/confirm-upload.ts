@@ -1,5 +1,6 @@
 import type { Logging } from '../../../common/log.js'
-import type { GatewayFeatures, GatewayObject, UploadResult } from '../../api/gateway.js'
+import type { GatewayObject, UploadResult } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { GatewayClient } from '../client.js'
 import { unavailable } from '../errors.js'

@@ -1,4 +1,5 @@
-import type { Download, GatewayFeatures, GatewayObject } from '../../api/gateway.js'
+import type { Download, GatewayObject } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { headerFacts } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'

@@ -1,4 +1,5 @@
-import type { ByteRange, Download, GatewayFeatures } from '../../api/gateway.js'
+import type { ByteRange, Download } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { VersionRef } from '../../api/versions.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense, noSuchKey, unavailable } from '../errors.js'

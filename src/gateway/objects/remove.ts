@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { formatTimestamp } from '../../../common/sigv4.js'
-import type { GatewayFeatures, WriteOrder } from '../../api/gateway.js'
+import type { WriteOrder } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { RemovalResult, VersionRemoval } from '../../api/versions.js'
 import { InDoubt, leavesOpen } from '../calls/in-doubt.js'
 import type { RpcCall, RpcResult } from '../calls/rpc-sender.js'

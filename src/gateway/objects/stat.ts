@@ -1,5 +1,6 @@
 import { S3Error, unless } from '../../../common/errors/s3-error.js'
-import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
+import type { GatewayObject } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { VersionRef } from '../../api/versions.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense } from '../errors.js'

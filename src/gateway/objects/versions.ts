@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import { isRecord } from '../../../common/json.js'
 import { httpTime } from '../../../common/time.js'
-import type { GatewayFeatures, GatewayObject } from '../../api/gateway.js'
+import type { GatewayObject } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type {
   BucketVersioning,
   GatewayVersions,

@@ -1,7 +1,7 @@
 import type { CustomerKey, EncryptionOrder, ServerKey, UploadEncryption } from '../../api/encryption.js'
 import type { ByteSink } from '../../api/request.js'
-import type { PartRecord, UploadRecord, Uploads } from '../../api/state.js'
 import type { PutRequest, Source, StoredObject } from '../../api/store.js'
+import type { PartRecord, UploadRecord, Uploads } from '../../api/uploads.js'
 import type { Encryption } from './encryption.js'
 import { openPart } from './opened-download.js'
 import { sealedLength, sealedPart } from './sealed-source.js'

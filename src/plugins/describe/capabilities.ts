@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { GatewayFeatures } from '../../api/gateway.js'
+import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { Operation } from '../../api/operation.js'
 import { defineCall } from '../calls/define-call.js'
 import { type Row, targetText } from '../table.js'

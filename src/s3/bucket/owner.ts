@@ -1,7 +1,7 @@
 import { S3Error } from '../../../common/errors/s3-error.js'
 import { element } from '../../../common/xml.js'
 import type { Context } from '../../api/context.js'
-import type { UploadRecord } from '../../api/state.js'
+import type { UploadRecord } from '../../api/uploads.js'
 import { canonicalId, idOf, OWN_ID } from '../../auth/credentials.js'
 
 /**

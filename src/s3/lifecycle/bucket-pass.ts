@@ -1,5 +1,5 @@
-import type { UploadRecord } from '../../api/state.js'
 import type { StoredObject, StoreEntry } from '../../api/store.js'
+import type { UploadRecord } from '../../api/uploads.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import { actOnDue, mayGoOn, moveTo, PAGE, type PassDeps, Spared, type Tally } from './pass.js'

@@ -1,7 +1,7 @@
 import type { Context } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
-import type { UploadRecord } from '../../api/state.js'
 import type { StoredObject } from '../../api/store.js'
+import type { UploadRecord } from '../../api/uploads.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import { abortionOf, expirationOf } from './rules.js'
 

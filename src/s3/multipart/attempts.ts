@@ -1,7 +1,7 @@
 import { S3Error, slowDown, unless } from '../../../common/errors/s3-error.js'
 import type { Context } from '../../api/context.js'
-import type { CompletionAttempt, UploadRecord } from '../../api/state.js'
 import type { Attempt } from '../../api/store.js'
+import type { CompletionAttempt, UploadRecord } from '../../api/uploads.js'
 import { attemptsOf, writeIdOf } from '../../state/uploads/uploads.js'
 
 // The attempts to complete an upload, each with what must be known when its outcome is not: docs/consistency.md.

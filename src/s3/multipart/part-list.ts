@@ -11,8 +11,9 @@ import { S3Error } from '../../../common/errors/s3-error.js'
 import { unquoted } from '../../../common/etags.js'
 import { childText, parseXml, requireChildren, type XmlNode } from '../../../common/xml.js'
 import type { Context } from '../../api/context.js'
+import type { ObjectChecksum } from '../../api/object-records.js'
 import type { S3Request } from '../../api/request.js'
-import type { ObjectChecksum, PartRecord, UploadRecord } from '../../api/state.js'
+import type { PartRecord, UploadRecord } from '../../api/uploads.js'
 import { headerText } from '../object/attributes.js'
 
 /** A part in the client's list. */

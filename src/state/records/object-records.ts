@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Logging } from '../../../common/log.js'
 import type { HeldLock } from '../../api/locks.js'
+import type { Archive, ObjectRecord, ObjectRecords } from '../../api/object-records.js'
 import type { BucketSettings, SettingKind, SettingTypes } from '../../api/settings.js'
-import type { Archive, ObjectRecord, ObjectRecords } from '../../api/state.js'
 import { isHeld } from '../locks/locks.js'
 import type { Table } from './table.js'
 

@@ -1,7 +1,7 @@
 import { open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFoldersSoon, syncFolder } from '../../../common/files/private-file.js'
-import type { PartRecord } from '../../api/state.js'
+import type { PartRecord } from '../../api/uploads.js'
 import { errorCode, noSuchUpload, partMissing, stagingFailed } from '../errors.js'
 import { readFile } from '../files.js'
 import { OpenParts, type StagedBytes, StagedPart } from './staged-part.js'

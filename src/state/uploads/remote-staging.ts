@@ -1,5 +1,6 @@
 import type { Logging } from '../../../common/log.js'
-import type { PartRecord, Spool } from '../../api/state.js'
+import type { Spool } from '../../api/state.js'
+import type { PartRecord } from '../../api/uploads.js'
 import { noSuchUpload, partMissing } from '../errors.js'
 import { RemoteStagedPart } from './remote-part.js'
 import { OpenParts, type StagedBytes } from './staged-part.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Logging } from '../../../common/log.js'
-import type { PartRecord, PartWriter } from '../../api/state.js'
+import type { PartRecord, PartWriter } from '../../api/uploads.js'
 
 /** A part that is being written, or is written and not discarded. */
 export interface OpenPart extends PartWriter {

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { S3Error } from '../../../common/errors/s3-error.js'
-import type { PartRecord, PartWriter } from '../../api/state.js'
+import type { PartRecord, PartWriter } from '../../api/uploads.js'
 
 /** CRC-32 of the bytes of parts from their end to the record that keeps it, by upload and file. */
 export class PartSums {

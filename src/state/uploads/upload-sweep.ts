@@ -2,7 +2,7 @@ import { unless } from '../../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../../common/log.js'
 import { DAY_MS, HOUR_MS } from '../../../common/time.js'
 import type { Locks } from '../../api/locks.js'
-import type { CompletedUpload, PartRecord, UploadBound, UploadRecord, Uploads } from '../../api/state.js'
+import type { CompletedUpload, PartRecord, UploadBound, UploadRecord, Uploads } from '../../api/uploads.js'
 import type { Table } from '../records/table.js'
 import type { Staging } from './staging.js'
 

@@ -10,7 +10,7 @@ import type {
   UploadBound,
   UploadRecord,
   Uploads,
-} from '../../api/state.js'
+} from '../../api/uploads.js'
 import { noSuchUpload, stagedElsewhere } from '../errors.js'
 import type { Table } from '../records/table.js'
 import type { StagedBytes } from './staged-part.js'

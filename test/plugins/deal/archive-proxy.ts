@@ -17,7 +17,7 @@ import { LocalCopies, type LocalCopy } from '../../../plugins/deal/archive/local
 import type { DealConfiguration } from '../../../plugins/deal/configuration.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { Job } from '../../../src/api/jobs.js'
-import type { Archive } from '../../../src/api/state.js'
+import type { Archive } from '../../../src/api/object-records.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
 import { signedCall } from '../../support/sign/signed-request.js'
