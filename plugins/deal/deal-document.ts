@@ -1,8 +1,9 @@
 import { type Context, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
-import { type DealClient, type GatewayDeal, type GatewayDealState, instantOf, timeOf } from './deal-client.js'
+import { type GatewayDeal, type GatewayDealState, instantOf, timeOf } from './deal-answers.js'
+import type { DealClient } from './deal-client.js'
 import type { DealDeps } from './deps.js'
-import { type DealRecord, holds, type LiveState } from './records/deal-records.js'
+import { type DealRecord, holds, type LiveState } from './records/deal-record.js'
 import { reportedAmount } from './terms/terms.js'
 
 export const dealDocument = z.object({

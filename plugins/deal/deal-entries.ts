@@ -1,10 +1,12 @@
 import { type Context, PageOf, type PageRequest, S3Error } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { z } from 'zod'
-import { DealClient, type DealSubject, type History, type HistoryEntry } from './deal-client.js'
+import type { HistoryEntry } from './deal-answers.js'
+import { DealClient, type DealSubject, type History } from './deal-client.js'
 import { askState, dealDocument, documentOf } from './deal-document.js'
 import type { DealDeps } from './deps.js'
-import { type DealRecord, isFinal, type LiveState, type Version } from './records/deal-records.js'
+import { type DealRecord, isFinal, type LiveState } from './records/deal-record.js'
+import type { Version } from './records/deal-records.js'
 import { renewals } from './renewal-document.js'
 
 export const dealEntry = z.object({

@@ -1,7 +1,7 @@
 import type { InventoryFields, InventoryValues, StoredObject } from 'dealgate/plugin'
 import { documentOf } from './deal-document.js'
 import type { DealDeps } from './deps.js'
-import { type DealRecord, holds } from './records/deal-records.js'
+import { type DealRecord, holds } from './records/deal-record.js'
 
 /** Columns of inventories about the deals for an object. Deals for a bucket as a whole are not among them. */
 export function dealInventory({ deals, options }: Pick<DealDeps, 'deals' | 'options'>): InventoryFields {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { DealClient } from './deal-client.js'
 import { visibility } from './deal-entries.js'
 import type { DealDeps } from './deps.js'
-import { isFinal, statesOf } from './records/deal-records.js'
+import { isFinal, statesOf } from './records/deal-record.js'
 
 /**
  * The storage providers: the gateway's list, or that of another plugin where the gateway has none. Undefined where

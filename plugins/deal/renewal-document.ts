@@ -3,7 +3,8 @@ import { configurationOf, isEvicted } from './configuration.js'
 import { type dealDocument, wholeSeconds } from './deal-document.js'
 import type { DealDeps } from './deps.js'
 import { lockBeyond } from './periodic/lock-renewals.js'
-import { type DealRecord, holds, versionKey } from './records/deal-records.js'
+import { type DealRecord, holds } from './records/deal-record.js'
+import { versionKey } from './records/deal-records.js'
 
 type Members = Pick<(typeof dealDocument)['_zod']['output'], 'LockedUntil' | 'LegalHold' | 'RenewUntil'>
 

@@ -1,5 +1,6 @@
 import { type Context, type GatewayAnswer, OutcomeUnknown, redact, S3Error } from 'dealgate/plugin'
-import { envelope, gatewayDeal, ofVersion } from '../deal-client.js'
+import { envelope, gatewayDeal } from '../deal-answers.js'
+import { ofVersion } from '../deal-client.js'
 import type { Version } from '../records/deal-records.js'
 
 /** Calls of the gateway that concern its local copy of an object. */

@@ -1,7 +1,7 @@
 import type { Archive, StoredObject } from 'dealgate/plugin'
 import { isEvicted } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
-import { type DealRecord, endBegins, idOf } from '../records/deal-records.js'
+import { type DealRecord, endBegins, idOf } from '../records/deal-record.js'
 import { dealsHolding, isUnderWay } from '../records/held-deals.js'
 import { askToEvict } from './copy-calls.js'
 import type { LocalCopy } from './local-copies.js'

@@ -1,5 +1,6 @@
 import { OutcomeUnknown, parseAmount, type RunningJob, S3Error } from 'dealgate/plugin'
-import { type DealClient, type GatewayDeal, type History, type HistoryEntry, instantOf } from '../deal-client.js'
+import { type GatewayDeal, type HistoryEntry, instantOf } from '../deal-answers.js'
+import type { DealClient, History } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import type { DealTerms } from '../terms/terms.js'

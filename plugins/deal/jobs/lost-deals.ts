@@ -1,6 +1,7 @@
 import type { ListedExpense } from 'dealgate/paid'
 import { type Context, parseAmount, S3Error } from 'dealgate/plugin'
-import { DealClient, type GatewayDeal, instantOf, type ListedDeal } from '../deal-client.js'
+import { type GatewayDeal, instantOf, type ListedDeal } from '../deal-answers.js'
+import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { payingAccount } from '../subject.js'
 

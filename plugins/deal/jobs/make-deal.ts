@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Job, OutcomeUnknown, type RunningJob, S3Error, serviceTokenOf } from 'dealgate/plugin'
-import { DealClient, type GatewayDeal } from '../deal-client.js'
+import type { GatewayDeal } from '../deal-answers.js'
+import { DealClient } from '../deal-client.js'
 import type { DealDeps } from '../deps.js'
 import { type Attempt, tokenOf } from '../records/attempts.js'
 import { madeBefore } from '../records/held-deals.js'

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
-import type { DealClient, GatewayDeal } from '../deal-client.js'
+import type { GatewayDeal } from '../deal-answers.js'
+import type { DealClient } from '../deal-client.js'
 import { annotateObject, askState, dealDocument, documentOf } from '../deal-document.js'
 import type { DealDeps } from '../deps.js'
 import type { Attempt } from '../records/attempts.js'
-import type { DealRecord } from '../records/deal-records.js'
+import type { DealRecord } from '../records/deal-record.js'
 import type { DealInput } from './inputs.js'
 
 export const dealResult = z.object({

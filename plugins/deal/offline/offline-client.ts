@@ -1,6 +1,7 @@
 import type { Gateway, GatewayAnswer } from 'dealgate/plugin'
 import { z } from 'zod'
-import { envelope, failureOfOrder, type GatewayDeal } from '../deal-client.js'
+import { envelope, type GatewayDeal } from '../deal-answers.js'
+import { failureOfOrder } from '../deal-client.js'
 import { type OfflineTerms, offlineBody } from '../terms/offline-terms.js'
 import type { TaskRecord } from './task-records.js'
 

@@ -1,7 +1,7 @@
 import type { Job, S3Error, StoredObject } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 import { WAITING } from '../jobs/budget-waits.js'
-import { type DealRecord, idOf } from '../records/deal-records.js'
+import { type DealRecord, idOf } from '../records/deal-record.js'
 
 /**
  * Days before its end at which the deal of a locked version is renewed at the latest: beyond those within which its

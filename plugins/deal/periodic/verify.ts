@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type JobKind, type RunningJob, S3Error, type StoredObject } from 'dealgate/plugin'
 import { askToVerify } from '../archive/copy-calls.js'
 import type { DealDeps } from '../deps.js'
-import { type DealRecord, endBegins, idOf, isVerified } from '../records/deal-records.js'
+import { type DealRecord, endBegins, idOf, isVerified } from '../records/deal-record.js'
 import { dealsHolding } from '../records/held-deals.js'
 import { bringingBack, runPatiently } from '../records/sequence.js'
 

@@ -1,7 +1,8 @@
 import type { Job, StoredObject } from 'dealgate/plugin'
 import type { DealDeps } from '../deps.js'
 import type { DealInput } from '../jobs/inputs.js'
-import { type DealRecord, holds, type Version } from './deal-records.js'
+import { type DealRecord, holds } from './deal-record.js'
+import type { Version } from './deal-records.js'
 
 /** Deals that hold exactly this object, as far as is known; oldest first. Deals of old backups are left out. */
 export async function dealsHolding(deps: DealDeps, subject: Version): Promise<readonly DealRecord[]> {
