@@ -1,3 +1,4 @@
+import { type ErrorRow, type ErrorSubject, row } from './error-row.js'
 import type { QuirkName } from './quirks.js'
 
 /**
@@ -40,34 +41,6 @@ export class GatewayError extends Error {
     const row: { fs3?: string } = errorTable[this.kind]
     return quirks.has('fs3-texts') ? row.fs3 : undefined
   }
-}
-
-interface ErrorRow {
-  readonly code: string
-  /** HTTP status on REST endpoints; JSON-RPC always answers 200. */
-  readonly status: number
-  /**
-   * Code in JSON-RPC replies, in the range that the specification reserves for servers
-   * (https://www.jsonrpc.org/specification#error_object).
-   */
-  readonly number: number
-  /** True when public gateways answer code -32000, not 0. */
-  readonly plain?: true
-  readonly rpc: (subject: ErrorSubject) => string
-  /** Text on REST endpoints, where it differs. */
-  readonly rest?: (subject: ErrorSubject) => string
-  /** Text of FS3, where it differs from MinIO's. */
-  readonly fs3?: string
-}
-
-function row(
-  number: number,
-  status: number,
-  code: string,
-  rpc: string | ErrorRow['rpc'],
-  more: Partial<Pick<ErrorRow, 'rest' | 'plain' | 'fs3'>> = {},
-): ErrorRow {
-  return { code, status, number, rpc: typeof rpc === 'string' ? () => rpc : rpc, ...more }
 }
 
 /**
@@ -351,17 +324,3 @@ export const errorTable = {
 } as const satisfies Record<string, ErrorRow>
 
 type ErrorKind = keyof typeof errorTable
-
-interface ErrorSubject {
-  readonly bucket?: string
-  readonly key?: string
-  readonly value?: string
-  /** Fence of the last write to the key. */
-  readonly fence?: number
-  /** The delete marker that stands in the way. */
-  readonly marker?: {
-    readonly id: string
-    /** RFC 3339: when it was made. */
-    readonly since: string
-  }
-}
