@@ -2,19 +2,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { redactMessage, redactValue } from '../../common/redact-value.js'
 import { didYouMean, type Option } from './option.js'
-import {
-  type Config,
-  flagName,
-  flagOf,
-  movedPorts,
-  nameOf,
-  type OptionName,
-  optionNames,
-  options,
-  portAt,
-  statedValue,
-  variableOf,
-} from './options.js'
+import { flagName, flagOf, nameOf, variableOf } from './option-names.js'
+import { type Config, movedPorts, type OptionName, optionNames, options, portAt, statedValue } from './options.js'
 import { rules } from './rules.js'
 
 export {

@@ -1,5 +1,6 @@
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../src/s3/notifications/webhooks.js'
-import { type Config, flagOf, type OptionName } from './options.js'
+import { flagOf } from './option-names.js'
+import type { Config, OptionName } from './options.js'
 
 /**
  * Checks a relation between options and returns its problems. `given` is true for options that the user has set;

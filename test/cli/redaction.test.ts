@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ConfigError, flagOf, optionNames, readConfig } from '../../cli/config/config.js'
-import { flagName } from '../../cli/config/options.js'
+import { flagName } from '../../cli/config/option-names.js'
 import { redactMessage, redactValue } from '../../common/redact-value.js'
 import { runCli } from '../support/server/cli.js'
 
