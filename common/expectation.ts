@@ -3,11 +3,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 /** Node keeps both flags on the response. It ends the connection after one that answers an open expectation. */
 type Expecting = ServerResponse & { readonly _expect_continue?: boolean; readonly _sent100?: boolean }
 
+/** True while the client waits for `100 Continue`. Without a 'checkContinue' listener, Node has sent it itself. */
+export function awaitsContinue(outgoing: ServerResponse): boolean {
+  const { _expect_continue: expects, _sent100: sent } = outgoing as Expecting
+  return expects === true && sent !== true
+}
+
 /** Sends `100 Continue` to a client that waits for it. Must be called when the body is needed, not before. */
 export function sendContinue(outgoing: ServerResponse): void {
-  // Without a 'checkContinue' listener, Node has sent `100 Continue` itself.
-  const { _expect_continue: expects, _sent100: sent } = outgoing as Expecting
-  if (expects === true && sent !== true) outgoing.writeContinue()
+  if (awaitsContinue(outgoing)) outgoing.writeContinue()
 }
 
 /**

@@ -83,6 +83,7 @@ const HOMES: Readonly<Record<string, string>> = {
   '@node-rs/argon2': 'services/platform/password.ts',
   busboy: 'common/multipart.ts',
   commander: 'cli',
+  express: 'services/rest/',
   'http-proxy-middleware': 'src/server/passthrough-forward.ts',
   'ipaddr.js': 'common/cidr.ts',
   keyv: 'src/state/',

@@ -3,7 +3,7 @@ import { ReceiveError } from '../http/errors.js'
 import { PortClients } from '../http/port.js'
 import { reply } from '../http/reply.js'
 import { bearerOf, RouteTable } from '../http/routes.js'
-import { createHttpServer, type HttpServerOptions, serving } from '../http/server.js'
+import { createHttpServer, type HandlerOptions, type HttpServerOptions, serving } from '../http/server.js'
 import type { Identity } from './access.js'
 import type { GatewayContext } from './context.js'
 import { errorTable, GatewayError } from './errors.js'
@@ -45,7 +45,7 @@ interface GatewayServer {
 
 export function createGatewayServer(context: GatewayContext): GatewayServer {
   const table = new RouteTable(endpointsOf(context))
-  const options: HttpServerOptions = {
+  const options: HttpServerOptions & HandlerOptions = {
     maxHeaderBytes: MAX_HEADER_BYTES,
     maxConnections: context.limits.maxConnections,
     log: context.log,
@@ -67,7 +67,7 @@ export function createGatewayServer(context: GatewayContext): GatewayServer {
   }
   const serve = serving(options)
   return {
-    http: createHttpServer(options),
+    http: createHttpServer(options, serve),
     ports: new PortClients(MAX_HEADER_BYTES, (request, response) => void serve(request, response, false)),
   }
 }

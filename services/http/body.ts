@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import { hasLoneSurrogate, isDeeper, isRecord, parseJson } from '../../common/json.js'
 import { type HeaderList, HttpError, ReceiveError } from './errors.js'
 import { PortRequest } from './port.js'
 import type { Target } from './routes.js'
@@ -174,69 +173,6 @@ export async function readBody(exchange: Pick<HttpExchange, 'request' | 'body'>,
   }
   await receiveBounded(exchange, bounds, { write, ready: () => Promise.resolve() })
   return Buffer.concat(blocks.all())
-}
-
-/** How slowly a body may arrive. */
-export interface Pace {
-  /** Time in which it may be slower than `bytesPerSecond`, ms. */
-  readonly graceMs: number
-  /** Least average after that time. The time in which the service itself is slow does not count. */
-  readonly bytesPerSecond: number
-}
-
-/**
- * Passes a body on to a sink. It fails with HttpError 408 when the body arrives too slowly: a client that sends a byte
- * now and then would hold its place for ever.
- */
-export function paced(sink: BodySink, { graceMs, bytesPerSecond }: Pace): BodySink {
-  const begun = performance.now()
-  let waited = 0
-  let bytes = 0
-  let refusal: HttpError | undefined
-  return {
-    write(chunk) {
-      bytes += chunk.length
-      const seconds = (performance.now() - begun - waited - graceMs) / 1000
-      if (bytes >= seconds * bytesPerSecond) return sink.write(chunk)
-      refusal = new HttpError(408, `The body arrives more slowly than ${bytesPerSecond} bytes per second.`)
-      return false
-    },
-    async ready() {
-      if (refusal !== undefined) throw refusal
-      const from = performance.now()
-      await sink.ready()
-      waited += performance.now() - from
-    },
-  }
-}
-
-/** Name and value. */
-export type Field = readonly [name: string, value: string]
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** Throws HttpError 400 unless the bytes are UTF-8. */
-export function textOf(body: Buffer): string {
-  try {
-    return decoder.decode(body)
-  } catch {
-    throw new HttpError(400, 'The body is not UTF-8.')
-  }
-}
-
-/**
- * The members of a JSON object of texts, numbers and booleans, as texts; those that are null are absent. Throws
- * HttpError 400 for any other body.
- */
-export function jsonFields(body: Buffer): Field[] {
-  const text = textOf(body)
-  const value = parseJson(text)
-  if (value === undefined) throw new HttpError(400, 'The body is not JSON.')
-  if (hasLoneSurrogate(text)) throw new HttpError(400, 'The body has an escape that is no Unicode character.')
-  if (!isRecord(value) || isDeeper(value, 1)) {
-    throw new HttpError(400, 'The body must be a JSON object of texts, numbers and booleans.')
-  }
-  return Object.entries(value).flatMap(([name, member]) => (member === null ? [] : [[name, String(member)]]))
 }
 
 /** Bytes of a block. */

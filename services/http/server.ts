@@ -7,12 +7,10 @@ import { answerForm, hasUnknownCoding, type ParseError } from '../../common/brok
 import { isLoopback, networkOf, plainAddress } from '../../common/cidr.js'
 import { ConnectionBound } from '../../common/connection-bound.js'
 import { settleExpectation } from '../../common/expectation.js'
-import { isForS3, misdirected } from '../../common/misdirected.js'
-import { Overdue, withinDeadline } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
-import { DatabaseUnavailableError } from '../store/database.js'
 import { BodyGate, type HttpExchange, type ServiceRequest, type ServiceResponse } from './body.js'
-import { type HeaderList, HttpError, ReceiveError } from './errors.js'
+import { HttpError, ReceiveError } from './errors.js'
+import { answerHealth, isHealthCall } from './health.js'
 import { reply } from './reply.js'
 import { parseTarget } from './routes.js'
 
@@ -21,22 +19,30 @@ export interface HttpServerOptions {
   /** Most open connections. */
   readonly maxConnections: number
   readonly log: ServicesLog
+  /** The body of an answer to what is not HTTP. */
+  readonly describe: (error: HttpError) => { readonly type: string; readonly text: string }
+}
+
+/**
+ * Answers a request; never rejects.
+ * @param waiting the client sent `Expect: 100-continue`
+ */
+type Serve = (request: IncomingMessage, response: ServerResponse, waiting: boolean) => unknown
+
+/** The parts of a service that has many small requests, and no framework. */
+export interface HandlerOptions extends Pick<HttpServerOptions, 'describe' | 'log'> {
   readonly handle: (exchange: HttpExchange) => Promise<void> | void
   /** Answers a request whose handling threw. */
   readonly fail: (exchange: HttpExchange, error: unknown) => void
-  /** What S3 clients that come here are told that they have found; absent where `handle` refuses them. */
-  readonly notS3?: string
   /** Reads something of the database, for `GET /-/ready`; resolves once that succeeds. */
-  readonly ready?: () => Promise<unknown>
-  /** The body of an answer to what is not HTTP. */
-  readonly describe: (error: HttpError) => { readonly type: string; readonly text: string }
+  readonly ready: () => Promise<unknown>
 }
 
 /**
  * What answers each request of a service.
  * @returns never rejects; `waiting`: the client sent `Expect: 100-continue`
  */
-export function serving({ handle, fail, describe, notS3, ready, log }: Omit<HttpServerOptions, 'maxHeaderBytes'>) {
+export function serving({ handle, fail, describe, ready, log }: HandlerOptions) {
   return async (request: ServiceRequest, response: ServiceResponse, waiting: boolean): Promise<void> => {
     // A client that disconnects must not stop the server.
     response.on('error', () => {})
@@ -45,8 +51,7 @@ export function serving({ handle, fail, describe, notS3, ready, log }: Omit<Http
     try {
       // The parser accepts the coding.
       if (hasUnknownCoding(request.headers)) answer(exchange, unknownCoding(), describe)
-      else if (ready && isHealthCall(exchange)) await answerHealth(exchange, ready, log)
-      else if (notS3 !== undefined && isForS3(request.headers, request.url ?? '')) answerS3(exchange, notS3)
+      else if (isHealthCall(exchange)) await answerHealth(exchange, ready, log)
       else await handle(exchange)
     } catch (error) {
       fail(exchange, error)
@@ -55,7 +60,7 @@ export function serving({ handle, fail, describe, notS3, ready, log }: Omit<Http
 }
 
 /** Creates the HTTP server of a service; it does not listen yet. */
-export function createHttpServer(options: HttpServerOptions): Server {
+export function createHttpServer(options: HttpServerOptions, serve: Serve): Server {
   const server = createServer({
     maxHeaderSize: options.maxHeaderBytes,
     headersTimeout: 60_000,
@@ -64,7 +69,6 @@ export function createHttpServer(options: HttpServerOptions): Server {
     keepAliveTimeout: 75_000,
   })
   const latest = new WeakMap<Duplex, ServerResponse>()
-  const serve = serving(options)
   const serveHttp = (waiting: boolean) => (request: IncomingMessage, response: ServerResponse) => {
     latest.set(request.socket, response)
     return serve(request, response, waiting)
@@ -87,42 +91,13 @@ export function createHttpServer(options: HttpServerOptions): Server {
   return server
 }
 
-/** Longest wait for the database, ms. Load balancers wait a few seconds. */
-const MAX_WAIT_MS = 3_000
-
-/** What load balancers ask: whether the process answers, and whether it can serve requests. */
-function isHealthCall({ request, target }: HttpExchange): boolean {
-  return ['/-/live', '/-/ready'].includes(target.path) && ['GET', 'HEAD'].includes(request.method ?? '')
-}
-
-async function answerHealth(exchange: HttpExchange, ready: () => Promise<unknown>, log: ServicesLog): Promise<void> {
-  const headers: HeaderList = ['Content-Type', 'application/json', 'Cache-Control', 'no-store']
-  const word = exchange.target.path.slice('/-/'.length)
-  const failure =
-    word === 'live'
-      ? undefined
-      : await withinDeadline(ready(), MAX_WAIT_MS).then(
-          () => {},
-          (error) => error,
-        )
-  if (failure === undefined) return reply(exchange, 200, headers, Buffer.from(JSON.stringify({ status: word })))
-  if (!(failure instanceof DatabaseUnavailableError || failure instanceof Overdue))
-    log.error({ err: failure }, 'The readiness of a service could not be determined.')
-  const body = { status: 'unavailable', message: 'The database of the service cannot be used.' }
-  reply(exchange, 503, [...headers, 'Retry-After', 1], Buffer.from(JSON.stringify(body)))
-}
-
 function answer(exchange: HttpExchange, error: HttpError, describe: HttpServerOptions['describe']): void {
   const { type, text } = describe(error)
   reply(exchange, error.status, ['Content-Type', type], Buffer.from(text))
 }
 
-function answerS3(exchange: HttpExchange, what: string): void {
-  const { status, type, body } = misdirected(what)
-  reply(exchange, status, ['Content-Type', type], Buffer.from(body))
-}
-
-function unknownCoding(): HttpError {
+/** For a request whose transfer coding the parser accepts, and no service knows. */
+export function unknownCoding(): HttpError {
   return new HttpError(501, 'The only transfer coding that is implemented is chunked.')
 }
 

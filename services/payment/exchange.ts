@@ -1,5 +1,6 @@
-import { type Field, type HttpExchange, jsonFields, readBody } from '../http/body.js'
+import { type HttpExchange, readBody } from '../http/body.js'
 import { bearerOf } from '../http/routes.js'
+import { type Field, jsonFields } from '../rest/fields.js'
 import { parseAddress } from './addresses.js'
 import type { Mode, PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'

@@ -83,7 +83,7 @@ export class BidTable extends tableOf({
 interface Bidder {
   readonly registered: number
   /** The provider as the interface shows it; undefined when the network has it no more. */
-  readonly provider: object | undefined
+  readonly provider: Document<typeof documents.provider> | undefined
 }
 
 /** A bid as the interface shows it. A bidder is named by its provider, not by its e-mail address. */

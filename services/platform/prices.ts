@@ -2,17 +2,11 @@ import type { Document, documents } from '../../common/service-documents.js'
 import { DAY_SECONDS } from '../../common/time.js'
 import { formatFil, parseFil } from '../network/fil.js'
 import type { Network, Provider } from '../network/network.js'
-import type { PlatformExchange } from './exchange.js'
-import { asking } from './miners.js'
 
 const GIB = 2n ** 30n
 const GB = 10n ** 9n
 const MICROSECONDS = 10n ** 6n
 const DAY = BigInt(DAY_SECONDS) * MICROSECONDS
-
-export async function priceStatistics({ context: { network } }: PlatformExchange): Promise<object> {
-  return { code: 200, data: await averagePrices(network, await asking(() => network.providers())) }
-}
 
 /**
  * Average prices, as the interface names them. Those of today are of the active providers, each counted once; the

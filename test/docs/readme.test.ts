@@ -10,7 +10,7 @@ import { codes } from '../../common/errors/codes.js'
 import { type DocumentFields, documents } from '../../common/service-documents.js'
 import { ownFields } from '../../plugins/inventory/columns.js'
 import { quirks } from '../../services/gateway/quirks.js'
-import { routes } from '../../services/platform/routes.js'
+import { subjects } from '../../services/platform/routes/index.js'
 import type { AnyOperation } from '../../src/api/operation.js'
 import { makePlugin } from '../../src/plugins/define-plugin.js'
 import { optionFacts } from '../../src/plugins/describe/option-facts.js'
@@ -161,11 +161,13 @@ function fieldTable(): string {
 
 /** The endpoints of the task platform. Paths as documents write them: `{task_uuid}`. */
 function endpointTable(): string {
-  const rows = routes.map(({ method, path, access, summary }) => [
-    `\`${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}\``,
-    access,
-    summary,
-  ])
+  const rows = subjects
+    .flat()
+    .map(({ method, path, access, summary }) => [
+      `\`${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}\``,
+      access,
+      summary,
+    ])
   return table(['call', 'who may', 'what it does'], rows)
 }
 

@@ -2,70 +2,16 @@ import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { HttpError } from '../../http/errors.js'
 import type { Provider } from '../../network/network.js'
+import type { UploadedFile } from '../body.js'
 import type { PlatformContext } from '../context.js'
 import { readTaskCsv, TaskFileError, type TaskRow } from '../csv.js'
-import { type PlatformExchange, readFields, requireUser } from '../exchange.js'
-import type { Fields, UploadedFile } from '../fields.js'
 import type { PlatformLimits } from '../limits.js'
 import { assignmentMail } from '../mail-delivery.js'
-import { knownProviders } from '../miners.js'
 import { expiryOf, firstDue } from '../scheduler.js'
 import type { PlatformTables } from '../store.js'
 import { pieceSizeOf } from '../units.js'
-import type { User } from '../users.js'
 import type { Task, TaskTerms } from './task.js'
 import type { DealFacts, OpenTasks } from './task-table.js'
-import { readTerms, readUuid } from './terms.js'
-
-const MAX_FILE_NAME = 255
-
-/** POST /tasks: posts a task with the deals of a CSV. */
-export function createTask(exchange: PlatformExchange): Promise<object> {
-  const user = requireUser(exchange)
-  return exchange.context.uploads.run(user.id, () => create(exchange, user))
-}
-
-async function create(exchange: PlatformExchange, user: User): Promise<object> {
-  const fields = await readFields(exchange, { files: true })
-  const terms = readTerms(fields)
-  const file = readFile(fields)
-  if (file === undefined && !terms.isPublic) {
-    throw new HttpError(400, 'file is missing: a private task needs a CSV with its deals.')
-  }
-  const provider = terms.minerId === null ? undefined : await findProvider(exchange, terms.minerId)
-  const request = { user: user.id, terms, uuid: readUuid(fields), file, provider }
-  const { task, mailed } = await postTask(exchange.context, request)
-  const notice = mailed ? ' A notification email has been sent to the storage provider.' : ''
-  return { data: { filename: task.fileName, uuid: task.uuid }, message: `Task created successfully.${notice}` }
-}
-
-/** The CSV of a form, if it has one. Throws HttpError 400 for other files. */
-export function readFile(fields: Fields): UploadedFile | undefined {
-  const { files } = fields
-  if (fields.has('file')) throw new HttpError(400, 'file is a text: send the CSV as a file of the form, with a name.')
-  const other = [...files.keys()].find((name) => name !== 'file')
-  if (other !== undefined) throw new HttpError(400, `The form has a file ${other}: send the CSV as file.`)
-  const file = files.get('file')
-  if (file === undefined) return undefined
-  if (/\p{Cc}/u.test(file.name) || file.name.length > MAX_FILE_NAME) {
-    throw new HttpError(400, `The name of the file has control characters or more than ${MAX_FILE_NAME} characters.`)
-  }
-  return file
-}
-
-/** Throws HttpError 400, which names the field. */
-export async function findProvider(
-  { context }: PlatformExchange,
-  minerId: string,
-  field = 'miner_id',
-): Promise<Provider> {
-  const provider = (await knownProviders(context)).find((one) => one.minerId === minerId)
-  if (provider === undefined) throw new HttpError(400, `${field}: there is no storage provider ${minerId}.`)
-  if (!provider.offlineDealAvailable) {
-    throw new HttpError(400, `${field}: the storage provider ${minerId} takes no offline deals.`)
-  }
-  return provider
-}
 
 const BLOCKS_PER_TURN = 16
 
@@ -91,7 +37,7 @@ export interface PostResult {
  * repeated request with the same UUID gives the task of the first. Throws HttpError 400 for the CSV, 409 for a UUID
  * that another request has used, and for more open tasks or deals than a user may have.
  */
-async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
+export async function postTask(context: PlatformContext, request: TaskRequest): Promise<PostResult> {
   const rows = rowsOf(request.file)
   try {
     return await postRows(context, request, rows)

@@ -1,7 +1,10 @@
+import { z } from 'zod'
 import { taskFields } from '../../../common/service-documents.js'
 import { HttpError } from '../../http/errors.js'
+import { optional } from '../../rest/schemas.js'
+import type { Texts } from '../body.js'
 import { isMinerId, isUuid } from '../csv.js'
-import type { Fields } from '../fields.js'
+import { parsed } from '../parsed.js'
 import { parsePrice } from '../units.js'
 import type { BidMode, TaskTerms } from './task.js'
 
@@ -17,120 +20,135 @@ const USUAL_DURATION = 1_512_000
 
 const BID_MODES: readonly BidMode[] = ['manual', 'auto', 'none']
 
-/**
- * Reads the terms of a new task from its form. Throws HttpError 400 whose message names the field and says what to
- * send, also for terms that contradict each other.
- */
-export function readTerms(fields: Fields): TaskTerms {
+/** A text of a bounded length without control characters; '' when it is absent. */
+function line(name: string, most: number, manyLines = false) {
+  return z
+    .string()
+    .default('')
+    .refine((text) => [...text].length <= most, { error: `${name} may have at most ${most} characters.`, abort: true })
+    .refine((text) => !/\p{Cc}/u.test(manyLines ? text.replace(/[\r\n\t]/g, '') : text), {
+      error: `${name} has control characters.`,
+    })
+    .describe(`At most ${most} characters.`)
+}
+
+function flag(name: string) {
+  const read = (text: string): boolean | undefined => {
+    const lower = text.toLowerCase()
+    return lower === '1' || lower === 'true' ? true : lower === '0' || lower === 'false' ? false : undefined
+  }
+  return optional(read, `${name} must be 1 or 0.`).describe('1 or 0.')
+}
+
+function price(name: string) {
+  return optional(
+    parsePrice,
+    `${name} must be a decimal number of fil per GiB and epoch, with at most 18 decimals.`,
+  ).describe('Decimal: fil per GiB and epoch.')
+}
+
+function number(name: string, least: number, most: number) {
+  const read = (text: string): number | undefined => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? value : undefined
+  }
+  return optional(read, `${name} must be a whole number from ${least} to ${most}.`).describe(`${least} to ${most}.`)
+}
+
+const TYPES = ['regular', 'verified'] as const
+
+const MAX_TAGS = 5
+const MAX_TAG = 14
+
+/** A comma-separated list of tags, without empty and repeated ones. */
+export const tagList = z
+  .string()
+  .transform((text) => [...new Set(text.split(',').map((tag) => tag.trim()))].filter((tag) => tag !== ''))
+  .refine((tags) => tags.length <= MAX_TAGS, { error: `tags: a task has at most ${MAX_TAGS} tags.`, abort: true })
+  .refine((tags) => tags.every((tag) => [...tag].length <= MAX_TAG && !/\p{Cc}/u.test(tag)), {
+    error: `tags: a tag has at most ${MAX_TAG} characters, and no control characters.`,
+  })
+
+/** The fields of a new task, by the first spelling of their names. */
+export const taskForm = {
+  task_name: line('task_name', MAX_NAME).refine((text) => text !== '', { error: 'task_name is missing.' }),
+  curated_dataset: line('curated_dataset', MAX_DATASET),
+  description: line('description', MAX_DESCRIPTION, true),
+  is_public: flag('is_public').transform((value, context) => {
+    if (value === undefined) context.addIssue({ code: 'custom', message: 'is_public is missing: send 1 or 0.' })
+    return value ?? z.NEVER
+  }),
+  type: optional(
+    (text) => TYPES.find((type) => type === text.toLowerCase()),
+    'type must be regular or verified.',
+  ).describe('regular or verified.'),
+  miner_id: optional(
+    (text) => (isMinerId(text) ? text : undefined),
+    'miner_id must be the id of a storage provider, such as t01000.',
+  ),
+  min_price: price('min_price'),
+  max_price: price('max_price'),
+  tags: z.string().default('').pipe(tagList).describe('At most 5, separated by commas.'),
+  expire_days: number('expire_days', 1, MAX_DAYS),
+  bid_mode: optional(
+    (text) => (/^[012]$/.test(text) ? BID_MODES[Number(text)] : undefined),
+    'bid_mode must be 0, 1 or 2.',
+  ).describe('0, 1 or 2.'),
+  fast_retrieval: flag('fast_retrieval'),
+  source_id: number('source_id', 0, 1000),
+  duration: number('duration', MIN_DURATION, MAX_DURATION),
+  uuid: optional(
+    (text) => (isUuid(text.toLowerCase()) ? text.toLowerCase() : undefined),
+    'uuid must be a UUID.',
+  ).describe('UUID of the task: a repeated request with it is the same task.'),
+}
+
+type TaskForm = z.output<z.ZodObject<typeof taskForm>>
+
+/** The terms of a new task. Throws HttpError 400 for those that contradict each other. */
+export function termsOf(form: Omit<TaskForm, 'uuid'>): TaskTerms {
   const terms: TaskTerms = {
-    name: readName(fields),
-    curatedDataset: readText(fields, 'CuratedDataset', MAX_DATASET),
-    description: readText(fields, 'Description', MAX_DESCRIPTION, true),
-    isPublic: readFlag(fields, 'IsPublic'),
-    type: readType(fields),
-    minerId: readMiner(fields),
-    minPrice: readPrice(fields, 'MinPrice'),
-    maxPrice: readPrice(fields, 'MaxPrice'),
-    tags: readTags(textOf(fields, 'Tags')),
-    expireDays: readNumber(fields, 'ExpireDays', 1, MAX_DAYS),
-    bidMode: readBidMode(fields, readFlag(fields, 'IsPublic')),
-    fastRetrieval: readFlag(fields, 'FastRetrieval', true),
-    sourceId: readNumber(fields, 'SourceId', 0, 1000),
-    duration: readNumber(fields, 'Duration', MIN_DURATION, MAX_DURATION) ?? USUAL_DURATION,
+    name: form.task_name,
+    curatedDataset: form.curated_dataset,
+    description: form.description,
+    isPublic: form.is_public,
+    type: form.type ?? null,
+    minerId: form.miner_id ?? null,
+    minPrice: form.min_price ?? null,
+    maxPrice: form.max_price ?? null,
+    tags: form.tags,
+    expireDays: form.expire_days ?? null,
+    // Clients older than bid modes post public tasks without one, and choose the provider themselves.
+    bidMode: form.bid_mode ?? (form.is_public ? 'manual' : 'none'),
+    fastRetrieval: form.fast_retrieval ?? true,
+    sourceId: form.source_id ?? null,
+    duration: form.duration ?? USUAL_DURATION,
   }
   refuseContradictions(terms)
   return terms
 }
 
-/** The UUID that the client chose for its task, if it did. Throws HttpError 400. */
-export function readUuid(fields: Fields): string | undefined {
-  const uuid = textOf(fields, 'Uuid').toLowerCase()
-  if (uuid === '') return undefined
-  if (!isUuid(uuid)) throw invalid('Uuid', 'must be a UUID')
-  return uuid
+/**
+ * Reads the terms of a new task from its form. Throws HttpError 400 whose message names the field and says what to
+ * send, also for terms that contradict each other.
+ */
+export function readTerms(texts: Texts): TaskTerms {
+  return termsOf(parsed(z.object(taskForm), respelled(texts)))
 }
 
 function refuseContradictions({ isPublic, minerId, minPrice, maxPrice, bidMode }: TaskTerms): void {
+  const refuse = (message: string): never => {
+    throw new HttpError(400, message)
+  }
   if (isPublic) {
     if (minerId !== null) {
-      throw invalid('MinerId', 'contradicts is_public = 1: bids decide on the provider of a public task')
+      refuse('miner_id contradicts is_public = 1: bids decide on the provider of a public task.')
     }
   } else {
-    if (minerId === null) throw invalid('MinerId', 'is missing: a private task (is_public = 0) names its provider')
-    if (bidMode === 'auto') throw invalid('BidMode', 'contradicts is_public = 0: there are no bids on a private task')
+    if (minerId === null) refuse('miner_id is missing: a private task (is_public = 0) names its provider.')
+    if (bidMode === 'auto') refuse('bid_mode contradicts is_public = 0: there are no bids on a private task.')
   }
-  if (minPrice !== null && maxPrice !== null && minPrice > maxPrice) {
-    throw invalid('MinPrice', 'is above max_price')
-  }
-}
-
-function readName(fields: Fields): string {
-  const name = readText(fields, 'TaskName', MAX_NAME)
-  if (name === '') throw invalid('TaskName', 'is missing')
-  return name
-}
-
-function readText(fields: Fields, member: Member, most: number, manyLines = false): string {
-  const text = textOf(fields, member)
-  if ([...text].length > most) throw invalid(member, `may have at most ${most} characters`)
-  if (/\p{Cc}/u.test(manyLines ? text.replace(/[\r\n\t]/g, '') : text)) {
-    throw invalid(member, 'has control characters')
-  }
-  return text
-}
-
-/** @param absent default; a member without one is mandatory */
-function readFlag(fields: Fields, member: Member, absent?: boolean): boolean {
-  const text = textOf(fields, member).toLowerCase()
-  if (text === '' && absent !== undefined) return absent
-  if (text === '1' || text === 'true') return true
-  if (text === '0' || text === 'false') return false
-  throw invalid(member, text === '' ? 'is missing: send 1 or 0' : 'must be 1 or 0')
-}
-
-function readType(fields: Fields): TaskTerms['type'] {
-  const type = textOf(fields, 'Type').toLowerCase()
-  if (type === '') return null
-  if (type !== 'regular' && type !== 'verified') throw invalid('Type', 'must be regular or verified')
-  return type
-}
-
-function readMiner(fields: Fields): string | null {
-  const minerId = textOf(fields, 'MinerId')
-  if (minerId === '') return null
-  if (!isMinerId(minerId)) throw invalid('MinerId', 'must be the id of a storage provider, such as t01000')
-  return minerId
-}
-
-function readPrice(fields: Fields, member: Member): bigint | null {
-  const text = textOf(fields, member)
-  if (text === '') return null
-  const price = parsePrice(text)
-  if (price === undefined) {
-    throw invalid(member, 'must be a decimal number of fil per GiB and epoch, with at most 18 decimals')
-  }
-  return price
-}
-
-function readNumber(fields: Fields, member: Member, least: number, most: number): number | null {
-  const text = textOf(fields, member)
-  if (text === '') return null
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= least && value <= most) return value
-  throw invalid(member, `must be a whole number from ${least} to ${most}`)
-}
-
-/** Clients older than bid modes post public tasks without one, and choose the provider themselves. */
-function readBidMode(fields: Fields, isPublic: boolean): BidMode {
-  const text = textOf(fields, 'BidMode')
-  if (text === '') return isPublic ? 'manual' : 'none'
-  const mode = /^[012]$/.test(text) ? BID_MODES[Number(text)] : undefined
-  if (mode === undefined) throw invalid('BidMode', 'must be 0, 1 or 2')
-  return mode
-}
-
-function invalid(member: Member, reason: string): HttpError {
-  return new HttpError(400, `${spellings[member][0]} ${reason}.`)
+  if (minPrice !== null && maxPrice !== null && minPrice > maxPrice) refuse('min_price is above max_price.')
 }
 
 /** Names of each member of a new task: as in `taskFields`, also with capitals: `Task_Name`, `Auto_bid`. */
@@ -152,29 +170,17 @@ function capital(name: string): string {
 export type Member = keyof typeof taskFields
 
 /**
- * The text of a member, in any of its spellings, without spaces around it; '' when it is absent. Throws HttpError
- * 400 when two spellings contradict each other.
+ * The fields by the first spelling of their names, without spaces around them; those that are empty are absent. Throws
+ * HttpError 400 when two spellings contradict each other.
  */
-function textOf(fields: Fields, member: Member): string {
-  const given = spellings[member].filter((name) => (fields.get(name) ?? '').trim() !== '')
-  const texts = given.map((name) => (fields.get(name) as string).trim())
-  if (new Set(texts).size > 1) {
-    throw new HttpError(400, `${given.join(' and ')} contradict each other: send one of them.`)
-  }
-  return texts[0] ?? ''
-}
-
-const MAX_TAGS = 5
-const MAX_TAG = 14
-
-/** Reads a comma-separated list of tags, without empty and repeated ones. Throws HttpError 400. */
-export function readTags(text: string): string[] {
-  const tags = [...new Set(text.split(',').map((tag) => tag.trim()))].filter((tag) => tag !== '')
-  if (tags.length > MAX_TAGS) throw new HttpError(400, `tags: a task has at most ${MAX_TAGS} tags.`)
-  for (const tag of tags) {
-    if ([...tag].length > MAX_TAG || /\p{Cc}/u.test(tag)) {
-      throw new HttpError(400, `tags: a tag has at most ${MAX_TAG} characters, and no control characters.`)
+export function respelled(texts: Texts): Texts {
+  const members = Object.values(spellings).flatMap((names) => {
+    const given = names.filter((name) => (texts[name] ?? '').trim() !== '')
+    const [text, another] = new Set(given.map((name) => (texts[name] as string).trim()))
+    if (another !== undefined) {
+      throw new HttpError(400, `${given.join(' and ')} contradict each other: send one of them.`)
     }
-  }
-  return tags
+    return text === undefined ? [] : [[names[0], text] as const]
+  })
+  return Object.fromEntries(members)
 }

@@ -22,14 +22,13 @@ function asWorker(t: Test, onOwn: (server: Server) => void): void {
 }
 
 function create(warn: (fields: object, message: string) => void = () => {}) {
-  return createHttpServer({
+  const options = {
     maxHeaderBytes: 8192,
     maxConnections: 10,
     log: { ...silentLog, warn },
-    handle: ({ response }) => void response.end(),
-    fail: () => {},
     describe: () => ({ type: 'text/plain', text: '' }),
-  })
+  }
+  return createHttpServer(options, (_, response) => response.end())
 }
 
 async function isRefused(port: number): Promise<boolean> {

@@ -1,5 +1,4 @@
 import { HttpError } from '../../../http/errors.js'
-import { Fields } from '../../../platform/fields.js'
 import type { TaskTerms } from '../../../platform/tasks/task.js'
 import { type Member, readTerms, spellings } from '../../../platform/tasks/terms.js'
 import { GatewayError } from '../../errors.js'
@@ -36,7 +35,7 @@ export function readForm(get: (name: string) => string): TaskForm {
 /** Throws GatewayError InvalidBody. */
 export function termsOf(form: TaskForm): TaskTerms {
   try {
-    return readTerms(new Fields(Object.entries(form)))
+    return readTerms(form)
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
     throw new GatewayError('InvalidBody', { value: error.message }, error)

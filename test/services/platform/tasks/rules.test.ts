@@ -1,14 +1,13 @@
 import t from 'tap'
 import { MAX_ROWS, readTaskCsv, TaskFileError, type TaskRow, writeTaskCsv } from '../../../../services/platform/csv.js'
-import { Fields } from '../../../../services/platform/fields.js'
-import { readTerms, readUuid } from '../../../../services/platform/tasks/terms.js'
+import { readTerms, respelled, taskForm } from '../../../../services/platform/tasks/terms.js'
 
 const UUID = '0c5e4d4c-6f0c-4b4a-9c6f-3f7a5b1d2e90'
 const PRIVATE = { task_name: 'nightly', is_public: '0', miner_id: 't01000' }
 const PUBLIC = { task_name: 'holidays', is_public: '1', bid_mode: '1' }
 
 function terms(form: Record<string, string>) {
-  return readTerms(new Fields(Object.entries(form)))
+  return readTerms(form)
 }
 
 t.test('the terms of a task', async (t) => {
@@ -39,8 +38,8 @@ t.test('the terms of a task', async (t) => {
   t.match(terms({ ...PRIVATE, verified_type: 'verified', expired_days: '7' }), { type: 'verified', expireDays: 7 })
   t.match(terms({ Task_Name: 'a', Is_Public: '1', Auto_bid: '0' }), { bidMode: 'manual' }, "the interface's words")
   t.match(terms({ task_name: 'a', is_public: '1' }), { bidMode: 'manual' }, 'clients older than bid modes')
-  t.equal(readUuid(new Fields([['uuid', UUID.toUpperCase()]])), UUID)
-  t.throws(() => readUuid(new Fields([['uuid', '1']])), /uuid must be a UUID/)
+  t.equal(taskForm.uuid.parse(respelled({ Uuid: UUID.toUpperCase() }).uuid), UUID)
+  t.throws(() => readTerms({ ...PUBLIC, uuid: '1' }), /uuid must be a UUID/)
 })
 
 t.test('terms that are refused, with the field in the message', async (t) => {

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import type busboy from 'busboy'
 import { type MultipartBounds, openMultipart } from '../../common/multipart.js'
-import type { BodySink, Field } from './body.js'
-import { HttpError } from './errors.js'
+import type { BodySink } from '../http/body.js'
+import { HttpError } from '../http/errors.js'
+import type { Field } from './fields.js'
 
 interface FormBounds extends Required<Omit<MultipartBounds, 'maxFiles'>> {
   /** Most bytes of the form besides its files; default: no bound. */

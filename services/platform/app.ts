@@ -1,0 +1,60 @@
+import type { Server } from 'node:http'
+import type { Express, RequestHandler } from 'express'
+import { HttpError } from '../http/errors.js'
+import { JSON_TYPE, replyJson } from '../http/reply.js'
+import {
+  answerErrors,
+  createAppServer,
+  exchangeOf,
+  healthCalls,
+  newApp,
+  refuseS3,
+  refuseUnknownCoding,
+  unknownPath,
+} from '../rest/app.js'
+import { routerOf } from '../rest/routes.js'
+import type { PlatformContext } from './context.js'
+import { handlerOf } from './route.js'
+import { subjects } from './routes/index.js'
+
+const NAME = 'the task platform'
+
+/** The task platform as an Express application. Clients take any status but 200 for a failure. */
+export function createPlatformApp(context: PlatformContext): Express {
+  const { db, log } = context
+  const app = newApp()
+  app.use(refuseUnknownCoding)
+  app.use(healthCalls(() => db.read.settings.find('id'), log))
+  app.use(refuseS3(`${NAME} of dealgate`))
+  app.use(refuseNul)
+  for (const routes of subjects) app.use(routerOf(routes, (route) => handlerOf(route, context)))
+  app.use(unknownPath)
+  app.use(
+    answerErrors(NAME, log, (exchange, { status, message, headers }) =>
+      replyJson(exchange, status, failure(message), headers),
+    ),
+  )
+  return app
+}
+
+/** No text of the platform has this character, and PostgreSQL takes none. */
+const refuseNul: RequestHandler = (request, response, next) => {
+  const { path, parameters } = exchangeOf(request, response).target
+  if (!path.includes('%00') && [...parameters.values()].every((value) => !value.includes('\0'))) return next()
+  next(new HttpError(400, 'The request has a character that no text may have.'))
+}
+
+const failure = (message: string) => ({ status: 'fail', message })
+
+/** Room for a JWT besides the other headers. Bytes. */
+const MAX_HEADER_BYTES = 16 * 1024
+
+/** Creates the HTTP server of the platform; it does not listen yet. */
+export function createPlatformServer(context: PlatformContext): Server {
+  return createAppServer(createPlatformApp(context), {
+    maxHeaderBytes: MAX_HEADER_BYTES,
+    maxConnections: context.limits.maxConnections,
+    log: context.log,
+    describe: ({ message }) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failure(message)) }),
+  })
+}
