@@ -26,7 +26,7 @@ const kinds = {
   full: [507, 507, 'no room'],
 } as const satisfies Record<string, readonly [status: number, code: number, text: string]>
 
-type Kind = keyof typeof kinds
+export type Kind = keyof typeof kinds
 
 export class PaymentError extends HttpError {
   override readonly name = 'PaymentError'

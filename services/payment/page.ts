@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** Most records of a page. The interface names no bound; a page of more costs memory for no client. */
 const MAX_PAGE = 1000
 const DEFAULT_SIZE = 10
@@ -11,22 +13,30 @@ export interface Page<Order extends string> {
   readonly ascending: boolean
 }
 
+/** The parameters of a list. */
+export const pageQuery = {
+  page_size: z.string().optional().describe('1 to 1000; 10 if absent.'),
+  page_number: z.string().optional().describe('From 1.'),
+  order_by: z.string().optional().describe('Name of a member.'),
+  is_ascend: z.string().optional().describe('`y`: the least first.'),
+}
+
 /**
- * Reads `page_size`, `page_number`, `order_by` and `is_ascend`, of which only `y` means yes.
+ * The page that a client asks for.
  * @param orders the columns that a list can be sorted by
  */
-export function readPage<Order extends string>(
-  query: URLSearchParams,
+export function pageOf<Order extends string>(
+  query: z.output<z.ZodObject<typeof pageQuery>>,
   orders: readonly Order[],
   usual: Order,
 ): Page<Order> {
-  const size = Math.min(positive(query.get('page_size')) ?? DEFAULT_SIZE, MAX_PAGE)
-  const number = positive(query.get('page_number')) ?? 1
-  const orderBy = orders.find((order) => order === query.get('order_by')) ?? usual
-  return { size, offset: (number - 1) * size, orderBy, ascending: query.get('is_ascend') === 'y' }
+  const size = Math.min(positive(query.page_size) ?? DEFAULT_SIZE, MAX_PAGE)
+  const number = positive(query.page_number) ?? 1
+  const orderBy = orders.find((order) => order === query.order_by) ?? usual
+  return { size, offset: (number - 1) * size, orderBy, ascending: query.is_ascend === 'y' }
 }
 
-function positive(text: string | null): number | undefined {
+function positive(text: string | undefined): number | undefined {
   const value = /^\d{1,9}$/.test(text ?? '') ? Number(text) : 0
   return value > 0 ? value : undefined
 }

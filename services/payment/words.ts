@@ -27,7 +27,10 @@ export function withRoutesInWords<R extends { readonly path: string }>(
 }
 
 /** The members, and those whose names contain other words once more by these. Names in upper case stay so. */
-export function withMembersInWords(members: object, words: Words | undefined): object {
+export function withMembersInWords(
+  members: Readonly<Record<string, unknown>>,
+  words: Words | undefined,
+): Readonly<Record<string, unknown>> {
   if (words === undefined) return members
   const rename = (name: string): string =>
     name.replace(/^storage_coin_/, `${words.coin}_`).replace(/^stable_address$/, `${words.stable}_address`)

@@ -19,6 +19,8 @@ export interface RouteFacts {
   readonly files?: readonly string[]
   /** What the answer consists of, apart from what all answers of the service have; absent: it is no JSON. */
   readonly answer?: z.ZodObject
+  /** Media type of an answer that is no JSON. */
+  readonly produces?: string
 }
 
 /**

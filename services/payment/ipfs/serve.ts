@@ -1,5 +1,6 @@
 import { CID } from 'multiformats/cid'
 import { listsEtag, unquoted } from '../../../common/etags.js'
+import type { HttpExchange } from '../../http/body.js'
 import type { HeaderList } from '../../http/errors.js'
 import { parseRange } from '../../http/range.js'
 import { reply } from '../../http/reply.js'
@@ -9,7 +10,7 @@ import { NetworkError } from '../../network/network.js'
 import type { Content } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import type { PaymentExchange } from '../exchange.js'
+import type { PaymentCall } from '../route.js'
 import { type Body, bodyOf } from './bodies.js'
 import { type ContentRequest, pathOf, readContentRequest } from './content-request.js'
 import { CROSS_ORIGIN, commonHeaders, contained, disposition, type Readable } from './headers.js'
@@ -18,13 +19,13 @@ import { CROSS_ORIGIN, commonHeaders, contained, disposition, type Readable } fr
  * GET and HEAD of `/ipfs/<cid>[/path]`: a content by its CID, to anyone, as the gateways of IPFS do. Each block is
  * hashed before it is sent. Throws PaymentError before the answer begins.
  */
-export async function serveIpfs(exchange: PaymentExchange): Promise<undefined> {
-  const { context, request, query, target } = exchange
+export async function serveIpfs({ context, exchange }: PaymentCall): Promise<undefined> {
+  const { request, target } = exchange
   if (request.method === 'OPTIONS') {
     reply(exchange, 204, CROSS_ORIGIN)
     return
   }
-  const wanted = readContentRequest(target.path, query, request.headers)
+  const wanted = readContentRequest(target.path, target.parameters, request.headers)
   const packing = await import('../../network/pack/index.js')
   const root = parse(() => CID.parse(wanted.path.cid))
   requireAllowed(context, root)
@@ -38,9 +39,9 @@ export async function serveIpfs(exchange: PaymentExchange): Promise<undefined> {
     const common = commonHeaders(
       wanted,
       { ...body, roots: [wanted.path.cid, ...resolved.roots.slice(1)].join(',') },
-      query,
+      target.parameters,
     )
-    const sent = () => send(exchange, body, common, disposition(wanted, resolved.cid.toString()))
+    const sent = () => send(exchange, context, body, common, disposition(wanted, resolved.cid.toString()))
     await (wanted.form === 'car' ? context.carSlots.run(undefined, clientOf(request), sent) : sent())
   } finally {
     await car.close()
@@ -53,8 +54,9 @@ function requireAllowed({ denylist }: PaymentContext, cid: CID): void {
 }
 
 /** Relative links in the index.html of a directory need the slash. */
-function redirect(exchange: PaymentExchange, { path: { cid, names } }: ContentRequest): undefined {
-  const query = exchange.query.size === 0 ? '' : `?${exchange.query}`
+function redirect(exchange: HttpExchange, { path: { cid, names } }: ContentRequest): undefined {
+  const { parameters } = exchange.target
+  const query = parameters.size === 0 ? '' : `?${parameters}`
   reply(exchange, 301, [...CROSS_ORIGIN, 'Location', `${pathOf(cid, names)}/${query}`])
 }
 
@@ -98,8 +100,14 @@ async function known<T>(read: () => Promise<T>): Promise<T> {
 }
 
 /** Sends a body, or the part of it that the client asks for, or nothing where the client has it. */
-async function send(exchange: PaymentExchange, body: Body, common: HeaderList, disposition: string): Promise<void> {
-  const { request, response, context } = exchange
+async function send(
+  exchange: HttpExchange,
+  context: PaymentContext,
+  body: Body,
+  common: HeaderList,
+  disposition: string,
+): Promise<void> {
+  const { request, response } = exchange
   const { headers } = request
   if (listsEtag(headers['if-none-match'] ?? '', unquoted(body.etag))) return reply(exchange, 304, common)
   const { size } = body

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { CID } from 'multiformats/cid'
+import { z } from 'zod'
 import type { Document, documents } from '../../../common/service-documents.js'
-import { receive, type ServiceResponse } from '../../http/body.js'
+import { receive as receiveBody, type ServiceResponse } from '../../http/body.js'
 import { ReceiveError } from '../../http/errors.js'
 
 import { clientOf } from '../../http/server.js'
@@ -13,54 +15,64 @@ import type { PackStaged, StagedContent } from '../contents/content-store.js'
 import type { ContentKind } from '../contents/content-table.js'
 import type { PaymentContext } from '../context.js'
 import { PaymentError } from '../errors.js'
-import { Fields, type PaymentExchange, walletAddressOf } from '../exchange.js'
+import { formed, parsed, passing, required, text, walletAddress } from '../fields.js'
 import { ipfsUrl } from '../ipfs/serve.js'
 import { leastPayment } from '../prices.js'
+import { type PaymentCall, walletOf } from '../route.js'
+import { isFree } from './free-room.js'
 import type { Share } from './shares.js'
-import { isFree } from './show-uploads.js'
 import { shownStatus, type UploadRow, type UploadTable } from './upload-table.js'
 
 const MAX_NAME = 255
 const RETRY_SECONDS = 30
 const CAR_TYPE = 'application/vnd.ipld.car'
 
-/** POST /storage/ipfs/upload: stores a file by its content; the upload is then to be paid. */
-export async function upload(exchange: PaymentExchange): Promise<object> {
-  const { slots, contents, retention, shares } = exchange.context
+/** Receives the form of an upload. Rejects with HttpError. */
+export function receiveUpload({ context, exchange, caller }: PaymentCall): Promise<UploadAnswer> {
+  const { slots, contents, retention, shares } = context
   const type = exchange.request.headers['content-type'] ?? ''
   if (!/^multipart\/form-data\s*;/i.test(type)) throw new PaymentError('structure', 'send a multipart form')
-  const wallet = exchange.caller?.address
+  const wallet = caller?.address
   return slots.run(wallet, clientOf(exchange.request), () =>
     shares.run(wallet, (share) =>
       contents.receive(
-        (pack) => receiveUpload(exchange, type, share, pack),
+        (pack) => receive({ context, exchange, caller }, type, share, pack),
         () => retention.giveUp(),
       ),
     ),
   )
 }
 
-async function receiveUpload(exchange: PaymentExchange, type: string, share: Share, pack: PackStaged): Promise<object> {
-  const { limits } = exchange.context
-  const gone = signalOf(exchange.response)
+type Receiving = Pick<PaymentCall, 'context' | 'exchange' | 'caller'>
+
+async function receive(
+  { context, exchange, caller }: Receiving,
+  type: string,
+  share: Share,
+  pack: PackStaged,
+): Promise<UploadAnswer> {
+  const { limits } = context
+  const { request, response, body } = exchange
+  const gone = signalOf(response)
   const form = uploadForm(type, limits.maxFileBytes, (content, type) =>
     packed((content, kind) => pack(content, kind, gone), counted(content, share), type),
   )
-  exchange.body.open()
+  body.open()
   try {
-    await receive(exchange.request, undefined, paced(form, limits.uploadPace), limits.bodyIdleMs)
+    await receiveBody(request, undefined, paced(form, limits.uploadPace), limits.bodyIdleMs)
     const received = await form.finish()
-    const fields = new Fields(received.fields)
     const [file] = received.files
     if (file === undefined) throw new PaymentError('missing', 'file is required')
-    const wallet = walletAddressOf(exchange, fields.get('wallet_address'))
-    const terms = readTerms(fields)
-    const name = fileName(fields, file.name)
-    const order = { wallet, ...terms, name, staged: file.taken, key: idempotencyKeyOf(exchange) }
-    const before = await uploadedBefore(exchange.context.db.read.uploads, order)
-    if (before) return answerOf(exchange.context, before)
+    // The first of two fields with one name counts.
+    const fields = parsed(z.object(uploadFields), Object.fromEntries([...received.fields].reverse()))
+    const wallet = walletOf(caller, fields.wallet_address)
+    const terms = { duration: fields.duration, fileType: fields.file_type }
+    const name = fileName(fields.file_name, file.name)
+    const order = { wallet, ...terms, name, staged: file.taken, key: idempotencyKeyOf(request.headers) }
+    const before = await uploadedBefore(context.db.read.uploads, order)
+    if (before) return answerOf(context, before)
     await share.claim(wallet, file.taken.size)
-    return await store(exchange, order)
+    return await store(context, order)
   } catch (error) {
     await form.abort(error)
     throw gone.aborted ? new ReceiveError('IncompleteBody') : error
@@ -128,7 +140,11 @@ async function* counted(content: AsyncIterable<Uint8Array>, share: Share): Async
   }
 }
 
-interface Order extends UploadTerms {
+type UploadAnswer = Document<typeof documents.uploadAnswer> & { readonly status?: string }
+
+interface Order {
+  readonly duration: number
+  readonly fileType: 0 | 1
   readonly wallet: string
   readonly name: string
   readonly staged: StagedContent
@@ -137,8 +153,8 @@ interface Order extends UploadTerms {
 }
 
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/ */
-function idempotencyKeyOf({ request }: PaymentExchange): string | undefined {
-  const key = request.headers['idempotency-key']
+function idempotencyKeyOf(headers: IncomingHttpHeaders): string | undefined {
+  const key = headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,128}$/.test(String(key)))
     throw new PaymentError('value', 'Idempotency-Key has 1 to 128 visible characters of ASCII')
   return key === undefined ? undefined : String(key)
@@ -163,7 +179,7 @@ async function uploadedBefore(
 async function answerOf(
   context: PaymentContext,
   { id, cid, fileSize, wCid, status }: Pick<UploadRow, 'id' | 'cid' | 'fileSize' | 'wCid' | 'status'>,
-): Promise<Document<typeof documents.uploadAnswer>> {
+): Promise<UploadAnswer> {
   return {
     source_file_upload_id: id,
     payload_cid: cid,
@@ -174,8 +190,7 @@ async function answerOf(
   }
 }
 
-async function store(exchange: PaymentExchange, order: Order): Promise<object> {
-  const { context } = exchange
+async function store(context: PaymentContext, order: Order): Promise<UploadAnswer> {
   const { wallet, duration, fileType, name, staged, key } = order
   const { contents, seconds, network, mode, shares } = context
   const { cid, size } = staged
@@ -232,32 +247,36 @@ async function onNode<T>({ kubo }: PaymentContext, staged: StagedContent, keep: 
 }
 
 /** The name without folders, as the parser gives it. Throws PaymentError `value`. */
-function fileName(fields: Fields, name: string): string {
-  const text = name === '' ? (fields.get('file_name') ?? 'file') : name
-  if (text.length > MAX_NAME || /\p{Cc}/u.test(text) || !text.isWellFormed()) {
+function fileName(given: string | undefined, name: string): string {
+  const chosen = name === '' ? (parsed(text('file_name'), given) ?? 'file') : name
+  if (chosen.length > MAX_NAME || /\p{Cc}/u.test(chosen) || !chosen.isWellFormed()) {
     throw new PaymentError('value', `a file name has at most ${MAX_NAME} characters on one line`)
   }
-  return text
+  return chosen
 }
 
 /** Days for which storage providers of the network accept deals. */
 const MIN_DAYS = 180
 const MAX_DAYS = 540
 
-interface UploadTerms {
-  readonly duration: number
-  readonly fileType: 0 | 1
-}
+const days = formed(required('duration'), 'type', 'duration must be a whole number of days', (text) =>
+  /^-?\d{1,9}$/.test(text) ? Number(text) : undefined,
+)
 
-/** Reads the texts of an upload. Throws PaymentError. */
-function readTerms(fields: Fields): UploadTerms {
-  const text = fields.required('duration')
-  if (!/^-?\d{1,9}$/.test(text)) throw new PaymentError('type', 'duration must be a whole number of days')
-  const duration = Number(text)
-  if (duration < MIN_DAYS || duration > MAX_DAYS) {
-    throw new PaymentError('value', `duration must be from ${MIN_DAYS} to ${MAX_DAYS} days`)
-  }
-  const type = fields.get('file_type') ?? '0'
-  if (type !== '0' && type !== '1') throw new PaymentError('value', 'file_type must be 0 or 1')
-  return { duration, fileType: type === '1' ? 1 : 0 }
+/** The texts of an upload. */
+export const uploadFields = {
+  wallet_address: walletAddress(),
+  duration: passing(
+    days,
+    'value',
+    `duration must be from ${MIN_DAYS} to ${MAX_DAYS} days`,
+    (days) => days >= MIN_DAYS && days <= MAX_DAYS,
+  ).describe('Days.'),
+  file_type: formed(
+    text('file_type').transform((text) => text ?? '0'),
+    'value',
+    'file_type must be 0 or 1',
+    (text) => (text === '0' ? 0 : text === '1' ? 1 : undefined),
+  ).describe('0, which is the default, or 1.'),
+  file_name: z.string().optional().describe('Of a part without a name.'),
 }

@@ -1,0 +1,58 @@
+import type { Server } from 'node:http'
+import type { Express } from 'express'
+import type { HttpError } from '../http/errors.js'
+import { JSON_TYPE, replyJson } from '../http/reply.js'
+import {
+  answerErrors,
+  createAppServer,
+  healthCalls,
+  newApp,
+  refuseS3,
+  refuseUnknownCoding,
+  unknownPath,
+} from '../rest/app.js'
+import { routerOf } from '../rest/routes.js'
+import type { PaymentContext } from './context.js'
+import { PaymentError } from './errors.js'
+import { handlerOf, UNCACHED } from './route.js'
+import { subjects } from './routes/index.js'
+import { withRoutesInWords } from './words.js'
+
+/** The storage payment API as an Express application. */
+export function createPaymentApp(context: PaymentContext): Express {
+  const { mode, words, db, log } = context
+  const app = newApp()
+  app.use(refuseUnknownCoding)
+  app.use(healthCalls(() => db.read.settings.find('id'), log))
+  app.use(refuseS3('the storage payment API of dealgate'))
+  for (const routes of subjects) {
+    const served = withRoutesInWords(routes, words).filter(({ only = mode }) => only === mode)
+    app.use(routerOf(served, (route) => handlerOf(route, context)))
+  }
+  app.use(unknownPath)
+  app.use(
+    answerErrors('the storage payment service', log, (exchange, error) => {
+      const refusal = PaymentError.of(error)
+      replyJson(exchange, refusal.status, failureOf(refusal), [...UNCACHED, ...refusal.headers])
+    }),
+  )
+  return app
+}
+
+function failureOf(error: HttpError): object {
+  const { code, message } = PaymentError.of(error)
+  return { status: 'error', code, message }
+}
+
+/** Room for a JWT besides the other headers. Bytes. */
+const MAX_HEADER_BYTES = 16 * 1024
+
+/** Creates the HTTP server of the service; it does not listen yet. */
+export function createPaymentServer(context: PaymentContext): Server {
+  return createAppServer(createPaymentApp(context), {
+    maxHeaderBytes: MAX_HEADER_BYTES,
+    maxConnections: context.limits.maxConnections,
+    log: context.log,
+    describe: (error) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failureOf(error)) }),
+  })
+}
