@@ -1,6 +1,6 @@
 export type { GatewayOptions } from './gateway/assemble.js'
 export { type Brand, neutralBrand } from './gateway/brand.js'
-export { legacy, parseQuirks, type QuirkName, quirkNames, quirks } from './gateway/quirks.js'
+export { legacy, parseQuirks, type QuirkName, quirkNames, quirks } from './gateway/legacy/quirks.js'
 export type { ServicesLog } from './log.js'
 export type { NetworkOptions } from './network/open.js'
 export type { PaymentOptions } from './payment/payment.js'

@@ -39,6 +39,12 @@ const roomOf = (file: string) => ROOMS.findIndex((room) => file.startsWith(`${ro
 
 const rules: readonly Rule[] = [
   {
+    rule: 'the embedded gateway does not know the layer of quirks in front of it; its assembly does',
+    from: /^services\/(?!gateway\/(legacy\/|(assemble|gateway)\.ts$)|index\.ts$)/,
+    never: /^services\/gateway\/legacy\//,
+    typesToo: true,
+  },
+  {
     rule: 'the services know the proxy only over HTTP',
     from: /^services\//,
     never: /^(src|plugins|cli)\//,
@@ -97,6 +103,9 @@ const HOMES: Readonly<Record<string, string>> = {
 
 /** Commands, which make one request each: the only users of global fetch. */
 const GLOBAL_FETCH = ['cli/doctor/gateway-mistakes.ts', 'cli/encryption/age-source.ts', 'cli/endpoint-call.ts']
+
+/** What imitates public gateways, and what assembles the embedded one: the only services that know the word quirk. */
+const KNOW_QUIRKS = /^services\/(gateway\/(legacy\/|(assemble|gateway)\.ts$)|(index|worker)\.ts$)/
 
 /** Longest file of the product, lines. */
 const MAX_LINES = 400
@@ -163,6 +172,14 @@ for (const [name, home] of Object.entries(HOMES)) {
   )
   t.ok(users.length > 0 && users.every((file) => file.startsWith(home)), `${home} alone imports ${name}: ${users}`)
 }
+
+t.same(
+  [...files]
+    .filter(([file, text]) => /^(services|src|common)\//.test(file) && !KNOW_QUIRKS.test(file) && /quirk/i.test(text))
+    .map(([file]) => file),
+  [],
+  'the core of the embedded gateway knows no quirks: services/gateway/legacy changes what it asks and answers',
+)
 
 t.same(
   [...files]

@@ -9,7 +9,6 @@ import type { Database } from '../store/database.js'
 import type { Account, Accounts } from './accounts/accounts.js'
 import { tokenKeyOf } from './accounts/key-pair.js'
 import { GatewayError } from './errors.js'
-import type { QuirkName } from './quirks.js'
 import type { BucketRow, Policies, Policy } from './store/buckets.js'
 
 /**
@@ -59,14 +58,6 @@ export function callerOf(identity: Identity): number {
 
 export function refusalOf(identity: Identity): GatewayError {
   return new GatewayError(identity === 'anonymous' ? 'Authentication' : 'NotPermitted')
-}
-
-/** Like `refusalOf`, for an upload or download. */
-export function bodyRefusalOf(
-  { quirks }: { readonly quirks: ReadonlySet<QuirkName> },
-  identity: Identity,
-): GatewayError {
-  return quirks.has('foreign-auth-failures') ? new GatewayError('Authentication') : refusalOf(identity)
 }
 
 /** Failed log-ins before a delay applies: of one account from one address, and of all accounts from one address. */

@@ -20,20 +20,18 @@ import { DealService } from './deals/deal-service.js'
 import { Tasks } from './deals/deals.js'
 import { CarFiles } from './deals/offline/car-files.js'
 import { OfflineDealService } from './deals/offline/offline-deal-service.js'
+import type { Feature } from './features.js'
 import type { GatewayTables } from './index-schema.js'
+import { behaviourOf } from './legacy/behaviour.js'
+import type { QuirkName } from './legacy/quirks.js'
 import { type GatewayLimits, gatewayLimits } from './limits.js'
-import { type Feature, featuresOf, type QuirkName } from './quirks.js'
 import { Fences } from './store/fences.js'
 import { Holds } from './store/holds.js'
-import { KeyRules } from './store/key-rules.js'
 import { LateOrders } from './store/late-orders.js'
 import { LocalCopies } from './store/local-copies.js'
 import { ObjectChanges } from './store/object-changes.js'
 import type { BodiesOptions } from './store/open-bodies.js'
 import { INDEX_FILE } from './store/schema.js'
-
-const URL_TOKEN_SECONDS = 5 * 60
-const SHORT_URL_TOKEN_SECONDS = 60
 
 /** Most objects that are compared with their deal at the same time. */
 const MAX_EVICTIONS = 8
@@ -49,12 +47,10 @@ export async function assemble(
   platform?: PlatformUsers,
   metrics?: StoreMetrics,
 ): Promise<GatewayContext> {
-  const quirks = new Set(options.quirks ?? [])
   const clock = new Clock()
   const configured = configuredPair(options)
   const { made } = await openFirstAccount(db, folder, configured, clock)
   const failures = db.shared ? new SharedFailures(db, Date.now) : undefined
-  const rules = new KeyRules(quirks)
   const holds = new Holds(db, bodies, run, log)
   await holds.recover()
   // The room for removals first: what remains is for all else.
@@ -70,14 +66,15 @@ export async function assemble(
   const { offline } = network
   const login = platform?.login
   if (offline === undefined || login === undefined) missing.add('offline-deals')
-  const features = new Set(featuresOf(quirks, missing))
+  const behaviour = behaviourOf(new Set(options.quirks ?? []), limitsOf(options), missing)
+  const { features, rules, errors, emptyBucketDeals, limits, urlTokenSeconds } = behaviour
   const fences = features.has('write-fences') ? new Fences(clock) : undefined
   const core = {
     names: namesOf(options.brand ?? neutralBrand),
-    quirks,
+    errors,
     features,
     region: options.region ?? '',
-    limits: limitsOf(options),
+    limits,
     folder,
     clock,
     log,
@@ -86,7 +83,7 @@ export async function assemble(
     platform,
     configuredKeys: configured !== undefined,
     madeKeys: made,
-    tokens: new Tokens(db, quirks.has('short-url-tokens') ? SHORT_URL_TOKEN_SECONDS : URL_TOKEN_SECONDS),
+    tokens: new Tokens(db, urlTokenSeconds),
     run,
     upkeep: db.lease('upkeep'),
     db,
@@ -97,6 +94,7 @@ export async function assemble(
     holds,
     copies: new LocalCopies(db, bodies),
     network,
+    emptyBucketDeals,
     control,
     tasks: new Tasks(),
     evictionSlots: abortableLimit(MAX_EVICTIONS),

@@ -11,9 +11,10 @@ import type { LogInAttempts, Tokens } from './access.js'
 import type { Names } from './brand.js'
 import type { Tasks } from './deals/deals.js'
 import type { CarFiles } from './deals/offline/car-files.js'
+import type { ErrorForms } from './errors.js'
+import type { Feature } from './features.js'
 import type { GatewayTables } from './index-schema.js'
 import type { GatewayLimits } from './limits.js'
-import type { Feature, QuirkName } from './quirks.js'
 import type { Holds } from './store/holds.js'
 import type { KeyRules } from './store/key-rules.js'
 import type { LateOrders } from './store/late-orders.js'
@@ -23,7 +24,7 @@ import type { ObjectChanges } from './store/object-changes.js'
 /** What the desks of one gateway work with. */
 export interface GatewayCore {
   readonly names: Names
-  readonly quirks: ReadonlySet<QuirkName>
+  readonly errors: ErrorForms
   readonly features: ReadonlySet<Feature>
   readonly region: string
   readonly limits: GatewayLimits
@@ -52,6 +53,8 @@ export interface GatewayCore {
   readonly holds: Holds
   readonly copies: LocalCopies
   readonly network: Network
+  /** True: a deal may be made of an empty bucket. */
+  readonly emptyBucketDeals: boolean
   /** Absent: clients cannot control the network. */
   readonly control: NetworkControl | undefined
   readonly carFiles: CarFiles

@@ -23,13 +23,9 @@ export interface ErrorRow {
    * (https://www.jsonrpc.org/specification#error_object).
    */
   readonly number: number
-  /** True when public gateways answer code -32000, not 0. */
-  readonly plain?: true
   readonly rpc: (subject: ErrorSubject) => string
   /** Text on REST endpoints, where it differs. */
   readonly rest?: (subject: ErrorSubject) => string
-  /** Text of FS3, where it differs from MinIO's. */
-  readonly fs3?: string
 }
 
 /** @param rpc the text, which may name the subject of the error */
@@ -38,7 +34,7 @@ export function row(
   status: number,
   code: string,
   rpc: string | ErrorRow['rpc'],
-  more: Partial<Pick<ErrorRow, 'rest' | 'plain' | 'fs3'>> = {},
+  more: Pick<ErrorRow, 'rest'> = {},
 ): ErrorRow {
   return { code, status, number, rpc: typeof rpc === 'string' ? () => rpc : rpc, ...more }
 }

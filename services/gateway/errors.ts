@@ -1,5 +1,6 @@
+import type { HeaderList } from '../http/errors.js'
+import type { Names } from './brand.js'
 import { type ErrorRow, type ErrorSubject, row } from './error-row.js'
-import type { QuirkName } from './quirks.js'
 
 /**
  * The only error that the gateway's own code throws. It is answered as a JSON-RPC error, a text or an XML document,
@@ -9,38 +10,51 @@ export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly kind: ErrorKind
   readonly subject: ErrorSubject
+  readonly #row: ErrorRow
 
-  constructor(kind: ErrorKind, subject: ErrorSubject = {}, cause?: unknown) {
-    super(errorTable[kind].rpc(subject), cause === undefined ? undefined : { cause })
+  /** @param as how it is told, if not as errors of its kind are */
+  constructor(kind: ErrorKind, subject: ErrorSubject = {}, cause?: unknown, as: ErrorRow = errorTable[kind]) {
+    super(as.rpc(subject), cause === undefined ? undefined : { cause })
     this.kind = kind
     this.subject = subject
+    this.#row = as
   }
 
   get code(): string {
-    return errorTable[this.kind].code
+    return this.#row.code
   }
 
   get status(): number {
-    return errorTable[this.kind].status
+    return this.#row.status
   }
 
   get number(): number {
-    return errorTable[this.kind].number
+    return this.#row.number
   }
 
-  rpcText(quirks: ReadonlySet<QuirkName>): string {
-    return this.#fs3Text(quirks) ?? this.message
+  /** The text on REST endpoints; `message` is that of JSON-RPC. */
+  get restText(): string {
+    return (this.#row.rest ?? this.#row.rpc)(this.subject)
   }
+}
 
-  restText(quirks: ReadonlySet<QuirkName>): string {
-    const row = errorTable[this.kind]
-    return this.#fs3Text(quirks) ?? (row.rest ?? row.rpc)(this.subject)
-  }
+/** How errors are written into answers. */
+export interface ErrorForms {
+  /** The text on REST endpoints. */
+  text(error: GatewayError): string
+  /** The member `error` of an answer of JSON-RPC. */
+  rpc(error: GatewayError): object
+  /** The body on REST endpoints without a document of their own. */
+  body(error: GatewayError): string
+  /** Headers that name the error on REST endpoints. */
+  headers(error: GatewayError, names: Pick<Names, 'header'>): HeaderList
+}
 
-  #fs3Text(quirks: ReadonlySet<QuirkName>): string | undefined {
-    const row: { fs3?: string } = errorTable[this.kind]
-    return quirks.has('fs3-texts') ? row.fs3 : undefined
-  }
+export const plainErrors: ErrorForms = {
+  text: (error) => error.restText,
+  rpc: ({ number, message, code, subject: { fence } }) => ({ code: number, message, data: { code, fence } }),
+  body: (error) => error.restText,
+  headers: ({ code }, { header }) => [`${header}error-code`, code],
 }
 
 /**
@@ -50,13 +64,10 @@ export class GatewayError extends Error {
  */
 export const errorTable = {
   NoToken: row(-32001, 403, 'AccessDenied', 'JWT token missing'),
-  Authentication: row(-32002, 403, 'AccessDenied', 'Authentication failed, check your access credentials', {
-    fs3: 'Authentication failed, check your FS3 credentials',
-  }),
-  UnknownAccessKey: row(-32003, 403, 'AccessDenied', 'The access key ID you provided does not exist in our records'),
+  Authentication: row(-32002, 403, 'AccessDenied', 'Authentication failed, check your access credentials'),
   ShortAccessKey: row(-32004, 400, 'AccessDenied', 'access key must be minimum 3 or more characters long'),
   ShortSecretKey: row(-32005, 400, 'AccessDenied', 'secret key must be minimum 8 or more characters long'),
-  WrongCurrentKeys: row(-32006, 403, 'AccessDenied', 'Current access key or secret key is incorrect', { plain: true }),
+  WrongCurrentKeys: row(-32006, 403, 'AccessDenied', 'Current access key or secret key is incorrect'),
   TooManyLogIns: row(
     -32008,
     429,
@@ -64,18 +75,11 @@ export const errorTable = {
     'Too many log-ins with wrong keys have come from this address. Try again later.',
   ),
   NotPermitted: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource'),
-  NotPermittedInListing: row(-32009, 403, 'AccessDenied', 'Do not have enough permissions to access this resource', {
-    plain: true,
-  }),
-  InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials', {
-    fs3: 'Authentication failed, check your FS3 token',
-  }),
+  InvalidToken: row(-32007, 401, 'AccessDenied', 'Authentication failed, check your access credentials'),
 
   NoSuchBucket: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `The specified bucket ${bucket} does not exist.`, {
     rest: () => 'The specified bucket does not exist',
   }),
-  NoSuchBucketInListing: row(-32010, 404, 'NoSuchBucket', ({ bucket }) => `Bucket not found: ${bucket}`),
-  NoSuchBucketUnnamed: row(-32010, 404, 'NoSuchBucket', 'The specified bucket does not exist'),
   BucketExists: row(
     -32011,
     409,
@@ -98,39 +102,9 @@ export const errorTable = {
     { rest: () => 'The specified bucket is not valid' },
   ),
 
-  NoSuchKey: row(-32020, 404, 'NoSuchKey', 'The specified key does not exist.', {
-    fs3: 'The specified object does not exist.',
-  }),
-  InvalidListPrefix: row(-32021, 404, 'NoSuchKey', ({ bucket, value }) => `Object name invalid: ${bucket}#${value}`),
+  NoSuchKey: row(-32020, 404, 'NoSuchKey', 'The specified key does not exist.'),
   KeyTooLong: row(-32022, 400, 'KeyTooLongError', 'Object names have at most 1024 bytes of UTF-8.'),
   InvalidURI: row(-32023, 400, 'InvalidURI', 'The path is not percent-encoded UTF-8.'),
-  IsFolder: row(-32024, 409, 'XMinioObjectExistsAsDirectory', 'Object name already exists as a directory.'),
-  ParentIsObject: row(
-    -32025,
-    400,
-    'XMinioParentIsObject',
-    'Object-prefix is already an object, please choose a different object-prefix name.',
-  ),
-  MalformedXML: row(
-    -32019,
-    400,
-    'MalformedXML',
-    'The XML you provided was not well-formed or did not validate against our published schema.',
-  ),
-  BadComponents: row(
-    -32026,
-    400,
-    'XMinioInvalidResourceName',
-    'Resource name contains bad components such as ".." or ".".',
-  ),
-  ParentNamed: row(-32028, 500, 'XMinioParentIsObject', ({ value }) => `Parent is object ${value}`),
-  PrefixDenied: row(-32029, 500, 'AccessDenied', ({ value }) => `Prefix access is denied: ${value}`),
-  PrefixIsFolder: row(
-    -32027,
-    409,
-    'XMinioObjectExistsAsDirectory',
-    ({ bucket, value }) => `Object exists on : ${bucket} as directory ${value}`,
-  ),
 
   InvalidArguments: row(-32030, 400, 'InvalidArgument', 'Invalid arguments specified'),
   InvalidPolicy: row(-32031, 400, 'InvalidArgument', ({ value }) => `Invalid policy type ${value}`),
@@ -227,7 +201,6 @@ export const errorTable = {
   InvalidRange: row(-32051, 416, 'InvalidRange', 'The requested range is not satisfiable'),
   MethodNotAllowed: row(-32052, 405, 'MethodNotAllowed', 'The specified method is not allowed against this resource.'),
   NotFound: row(-32053, 404, 'InvalidRequest', 'There is nothing at this path.'),
-  AllAccessDisabled: row(-32054, 403, 'AllAccessDisabled', 'All access to this bucket has been disabled.'),
   AccessDenied: row(-32055, 403, 'AccessDenied', 'Access Denied.'),
   ShareParameters: row(
     -32056,
@@ -323,4 +296,4 @@ export const errorTable = {
   Internal: row(-32062, 500, 'InternalError', 'We encountered an internal error, please try again.'),
 } as const satisfies Record<string, ErrorRow>
 
-type ErrorKind = keyof typeof errorTable
+export type ErrorKind = keyof typeof errorTable

@@ -88,9 +88,9 @@ export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange
 
 /** Answers as REST endpoints do: the status and the text of the error. */
 export function replyRestError(exchange: GatewayExchange, error: unknown, headers: HeaderList = []): void {
-  const { quirks, names } = exchange.context
+  const { errors, names } = exchange.context
   const known = asGatewayError(error, exchange)
-  const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
+  const code = errors.headers(known, names)
   const fence: HeaderList = known.subject.fence === undefined ? [] : [`${names.header}fence`, known.subject.fence]
   const { marker } = known.subject
   const version: HeaderList =
@@ -100,18 +100,16 @@ export function replyRestError(exchange: GatewayExchange, error: unknown, header
           ...[`${names.header}delete-marker`, 'true', `${names.header}version-id`, marker.id],
           ...[`${names.header}last-modified`, marker.since],
         ]
-  const text = known.restText(quirks)
-  const body = quirks.has('fs3-texts') ? JSON.stringify({ data: {}, status: 'fail', message: text }) : text
-  replyText(exchange, known.status, body, [...code, ...fence, ...version, ...retryOf(known), ...headers])
+  replyText(exchange, known.status, errors.body(known), [...code, ...fence, ...version, ...retryOf(known), ...headers])
 }
 
 /** Answers with the XML error document of S3. */
 export function replyXmlError(exchange: GatewayExchange, error: unknown, headers: HeaderList = []): void {
   const known = asGatewayError(error, exchange)
-  const { quirks } = exchange.context
+  const { errors } = exchange.context
   const document =
     '<?xml version="1.0" encoding="UTF-8"?>\n' +
-    `<Error><Code>${known.code}</Code><Message>${escapeXml(known.restText(quirks))}</Message>` +
+    `<Error><Code>${known.code}</Code><Message>${escapeXml(errors.text(known))}</Message>` +
     `<Resource>${escapeXml(exchange.target.path)}</Resource></Error>`
   reply(
     exchange,
@@ -129,12 +127,6 @@ function escapeXml(text: string): string {
 
 export function replyText(exchange: GatewayExchange, status: number, text: string, headers: HeaderList = []): void {
   reply(exchange, status, ['Content-Type', 'text/plain; charset=utf-8', ...headers], Buffer.from(text))
-}
-
-/** Serves the page of the web console, as public gateways do for unknown paths. */
-export function replyConsolePage(exchange: GatewayExchange): void {
-  const page = '<!DOCTYPE html><html><head><title>Object gateway</title></head><body></body></html>\n'
-  reply(exchange, 200, ['Content-Type', 'text/html; charset=utf-8'], Buffer.from(page))
 }
 
 /**
@@ -175,16 +167,6 @@ export function decode(raw: string): Buffer {
   )
   if (!isUtf8(bytes)) throw new GatewayError('InvalidURI')
   return bytes
-}
-
-/** True when a path element is `.` or `..`, which MinIO refuses before routing (cmd/generic-handlers.go). */
-export function hasBadComponents(path: string): boolean {
-  if (!path.includes('.') && !/%2e/i.test(path)) return false
-  return path
-    .replace(/%2e/gi, '.')
-    .replace(/%2f/gi, '/')
-    .split('/')
-    .some((element) => element === '.' || element === '..')
 }
 
 const WRITE_ID = /^[\x21-\x7e]{1,128}$/

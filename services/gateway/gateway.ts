@@ -19,7 +19,8 @@ import type { GatewayContext } from './context.js'
 import { keepLocked } from './deals/locked-bodies.js'
 import { keepPruning } from './deals/pruning.js'
 import { type GatewayTables, indexSchema } from './index-schema.js'
-import type { QuirkName } from './quirks.js'
+import { frontOf } from './legacy/front.js'
+import type { QuirkName } from './legacy/quirks.js'
 import { createGatewayServer } from './server.js'
 import { openBodies } from './store/open-bodies.js'
 import { INDEX_FILE } from './store/schema.js'
@@ -63,7 +64,7 @@ export async function startGateway(
     context = await assemble(folder, options, db, run, bodies, network, log, platform, metrics)
     await context.dealService.recover()
     await context.offlineDealService?.recover()
-    const { http, ports } = createGatewayServer(context)
+    const { http, ports } = createGatewayServer(context, frontOf(new Set(options.quirks ?? [])))
     const listening = await listen(http, options.host, options.port)
     return running(context, options, db, listening, ports, metrics)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../common/log.js'
-import { legacy } from '../../services/gateway/quirks.js'
+import { legacy } from '../../services/gateway/legacy/quirks.js'
 import { startServices } from '../../services/index.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import type { Endpoint } from '../suites/sign.js'

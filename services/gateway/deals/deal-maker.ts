@@ -12,7 +12,7 @@ import { listBucket, PackingList } from './packing-list.js'
 
 export type DealMakerContext = Pick<
   GatewayCore,
-  'db' | 'run' | 'network' | 'log' | 'bodies' | 'holds' | 'quirks' | 'clock'
+  'db' | 'run' | 'network' | 'log' | 'bodies' | 'holds' | 'emptyBucketDeals' | 'clock'
 >
 
 const REMOVE_BATCH = 500
@@ -120,7 +120,7 @@ export function mustOwn(
 }
 
 async function listFiles(context: DealMakerContext, deal: DealRow, signal: AbortSignal): Promise<void> {
-  const { db, holds, quirks } = context
+  const { db, holds, emptyBucketDeals } = context
   const snapshot = await db.snapshot()
   try {
     let files = 0
@@ -129,7 +129,7 @@ async function listFiles(context: DealMakerContext, deal: DealRow, signal: Abort
       await addFiles(context, deal, page)
       files += page.length
     }
-    if (files === 0 && !quirks.has('empty-bucket-deals')) throw new GatewayError('BucketEmpty')
+    if (files === 0 && !emptyBucketDeals) throw new GatewayError('BucketEmpty')
   } finally {
     await snapshot.close()
   }

@@ -10,7 +10,7 @@ import { readFromDeals, verified } from './bring-back.js'
 import type { DealRow } from './deals.js'
 import type { Manifest, ManifestFile } from './manifest.js'
 
-type PackingContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'quirks'>
+type PackingContext = Pick<GatewayCore, 'db' | 'network' | 'log' | 'bodies' | 'emptyBucketDeals'>
 
 /** Files fetched from the manifest per query, and written to it per transaction. */
 const PAGE = 500
@@ -36,7 +36,7 @@ export class PackingList {
 
   /** In byte order of their keys. */
   async *files(): AsyncGenerator<DealFile> {
-    const { db, quirks } = this.#context
+    const { db, emptyBucketDeals } = this.#context
     const { id, key, files } = this.#deal
     const names = key.length === 0 ? dagNamesInOrder() : () => []
     for await (const page of db.read.manifest.pages(id, PAGE)) {
@@ -46,7 +46,7 @@ export class PackingList {
         yield { path, size: file.size, content: () => this.#content(file) }
       }
     }
-    if (files === 0 && quirks.has('empty-bucket-deals')) yield { path: [], size: 0, content: async function* () {} }
+    if (files === 0 && emptyBucketDeals) yield { path: [], size: 0, content: async function* () {} }
   }
 
   /** Records the result of a file. After the last file, all results are on the disk when the promise resolves. */

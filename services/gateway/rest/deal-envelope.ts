@@ -1,5 +1,4 @@
 import { type Document, documents } from '../../../common/service-documents.js'
-import type { HeaderList } from '../../http/errors.js'
 import { replyJson } from '../../http/reply.js'
 import type { Fault, NetworkControl } from '../../network/embedded/control.js'
 import { NetworkError } from '../../network/network.js'
@@ -22,7 +21,7 @@ export interface SignedExchange extends GatewayExchange {
  * An endpoint about deals. It answers in JSON, errors included, and is for accounts only; those about a bucket are for
  * its owner only, because deals cost money and retrievals use disk space.
  */
-interface DealEndpoint {
+export interface DealEndpoint {
   /** Value of `data` in a failure. */
   nothing(rest: string): unknown
   /** Undefined when the response has already been sent. */
@@ -47,11 +46,10 @@ export function dealEndpoint({
 }
 
 function replyFailure(exchange: GatewayExchange, error: unknown, data: unknown): void {
-  const { quirks, names } = exchange.context
+  const { errors, names } = exchange.context
   const known = asGatewayError(error, exchange)
-  const code: HeaderList = quirks.has('code-zero-errors') ? [] : [`${names.header}error-code`, known.code]
-  replyJson(exchange, known.status, { data, status: 'fail', message: known.restText(quirks) }, [
-    ...code,
+  replyJson(exchange, known.status, { data, status: 'fail', message: errors.text(known) }, [
+    ...errors.headers(known, names),
     ...retryOf(known),
   ])
 }

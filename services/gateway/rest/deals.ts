@@ -6,11 +6,12 @@ import type { GatewayContext } from '../context.js'
 import type { DealAsk } from '../deals/deals.js'
 import { evict, verify } from '../deals/evict.js'
 import { GatewayError } from '../errors.js'
-import { decode, replyText } from '../exchange.js'
+import { decode } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { mustFindVersion } from '../store/version-reads.js'
 import {
   asking,
+  type DealEndpoint,
   dealEndpoint,
   noRecord,
   type Outcome,
@@ -19,13 +20,19 @@ import {
   TextMembers,
 } from './deal-envelope.js'
 import { parsePlace } from './download.js'
+import { WHOLE_BUCKET } from './retrieve.js'
 import { readGeneration } from './version-headers.js'
 
 const TOKEN = /^[\x20-\x7e]{1,128}$/
-const WHOLE_BUCKET = Buffer.alloc(0)
 
-/** POST deal/<bucket>/<object>: makes a deal of one object; with `of-generation`, of the version of that generation. */
-export const dealOfObject = dealEndpoint({
+/**
+ * Reads the terms of a deal from the body of a request. Undefined when an answer has been sent. Throws GatewayError,
+ * whose message says what to send.
+ */
+export type TermsReader = (exchange: SignedExchange) => Promise<DealTerms | undefined>
+
+/** Makes a deal of one object; with `of-generation`, of the version of that generation. */
+export const objectDeal = (terms: TermsReader): DealEndpoint => ({
   nothing: () => noRecord,
   async run(exchange, rest) {
     const { context, account } = exchange
@@ -36,20 +43,35 @@ export const dealOfObject = dealEndpoint({
       const { id } = await mustOwnBucket(context, account, bucketName)
       await mustFindVersion(context.db.read, id, key, generation)
     }
-    return make(exchange, { bucketName, key, generation, token })
+    return make(exchange, terms, { bucketName, key, generation, token })
   },
 })
 
-/** POST deals/<bucket>: makes one deal of all objects in the bucket. */
-export const dealOfBucket = dealEndpoint({
+/** Makes one deal of all objects in the bucket. */
+export const bucketDeal = (terms: TermsReader): DealEndpoint => ({
   nothing: () => noRecord,
   async run(exchange, rest) {
     const bucketName = decode(rest).toString()
     const token = readToken(exchange)
     if (!(await isRepeated(exchange, token))) await mustOwnBucket(exchange.context, exchange.account, bucketName)
-    return make(exchange, { bucketName, key: WHOLE_BUCKET, token })
+    return make(exchange, terms, { bucketName, key: WHOLE_BUCKET, token })
   },
 })
+
+async function plainTerms(exchange: SignedExchange): Promise<DealTerms> {
+  try {
+    return readTerms(await TextMembers.read(exchange))
+  } catch (error) {
+    const isBody = error instanceof GatewayError && error.kind === 'InvalidBody'
+    throw isBody ? new GatewayError('InvalidDeal', { value: error.message }) : error
+  }
+}
+
+/** POST deal/<bucket>/<object> */
+export const dealOfObject = dealEndpoint(objectDeal(plainTerms))
+
+/** POST deals/<bucket> */
+export const dealOfBucket = dealEndpoint(bucketDeal(plainTerms))
 
 /**
  * True when a deal of the account with this token is made or pending. It is answered even when the objects it was made
@@ -59,8 +81,12 @@ async function isRepeated({ context, account }: SignedExchange, token: string | 
   return token !== undefined && (await context.dealService.progress(account.id, token)) !== undefined
 }
 
-async function make(exchange: SignedExchange, ask: Omit<DealAsk, 'terms' | 'account'>): Promise<Outcome | undefined> {
-  const terms = await readBody(exchange)
+async function make(
+  exchange: SignedExchange,
+  reader: TermsReader,
+  ask: Omit<DealAsk, 'terms' | 'account'>,
+): Promise<Outcome | undefined> {
+  const terms = await reader(exchange)
   if (terms === undefined) return undefined
   const deal = await exchange.context.dealService.make({ ...ask, terms, account: exchange.account.id })
   return { data: recordOf(deal), message: 'The deal has been made.' }
@@ -75,20 +101,6 @@ export function readToken({ context, request }: SignedExchange): string | undefi
   return token
 }
 
-/** Undefined when an error response has been sent. */
-async function readBody(exchange: SignedExchange): Promise<DealTerms | undefined> {
-  const unchecked = exchange.context.quirks.has('unchecked-deals')
-  try {
-    const members = await TextMembers.read(exchange)
-    return unchecked ? readTermsUnchecked(members) : readTerms(members)
-  } catch (error) {
-    if (!(error instanceof GatewayError) || error.kind !== 'InvalidBody') throw error
-    if (!unchecked) throw new GatewayError('InvalidDeal', { value: error.message })
-    replyText(exchange, 200, `bad request: ${error.message}`)
-    return undefined
-  }
-}
-
 const MINER = /^[\x21-\x7e]{1,64}$/
 
 /** Amount in fil with up to 18 decimals, the precision of an attofil. */
@@ -96,7 +108,7 @@ const PRICE = /^\d{1,12}(\.\d{1,18})?$/
 const DURATION = /^\d{1,9}$/
 
 /** Reads the terms from the body of a request. Throws GatewayError InvalidDeal, whose message says what to send. */
-function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling(members)): DealTerms {
+export function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling(members)): DealTerms {
   const minerId = members.get('MinerId')
   if (!MINER.test(minerId)) throw invalidDeal('MinerId must name the storage provider, as in "t03354".')
   const price = members.get('Price')
@@ -118,17 +130,6 @@ function readTerms(members: TextMembers, fastRetrieval = inEitherSpelling(member
   }
 }
 
-/** As public gateways do: checks nothing and knows one spelling. Invalid terms fail when the deal is sent. */
-function readTermsUnchecked(members: TextMembers): DealTerms {
-  const flags = ['VerifiedDeal', 'FastRetrieval'].map((name) => members.get(name))
-  if (!flags.every((flag) => flag === 'true' || flag === 'false')) throw sendingFailed()
-  try {
-    return readTerms(members, members.get('FastRetrieval'))
-  } catch {
-    throw sendingFailed()
-  }
-}
-
 /** The interface documents both spellings. */
 function inEitherSpelling(members: TextMembers): string {
   const [right, wrong] = [members.get('FastRetrieval'), members.get('FastRetrival')]
@@ -144,10 +145,6 @@ function readFlag(name: string, text: string, absent: boolean): boolean {
   const flag = text.toLowerCase()
   if (flag !== 'true' && flag !== 'false') throw invalidDeal(`${name} must be "true" or "false".`)
   return flag === 'true'
-}
-
-function sendingFailed(): GatewayError {
-  return new GatewayError('DealFailed', { value: 'Sending deal failed during lotus sending deal' })
 }
 
 function invalidDeal(value: string): GatewayError {

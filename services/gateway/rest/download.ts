@@ -5,7 +5,7 @@ import { parseRange } from '../../http/range.js'
 import { reply } from '../../http/reply.js'
 import { replyContent } from '../../http/send.js'
 import { BodyError, type OpenBody } from '../../store/bodies.js'
-import { bodyRefusalOf, type Identity, isAllowed, owns } from '../access.js'
+import { type Identity, isAllowed, owns, refusalOf } from '../access.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import {
@@ -13,7 +13,6 @@ import {
   decode,
   type GatewayExchange,
   isOwnPath,
-  replyConsolePage,
   replyRestError,
   replyXmlError,
   splitFirst,
@@ -23,27 +22,25 @@ import type { BucketRow } from '../store/buckets.js'
 import { mustBeBucket } from '../store/key-rules.js'
 import { type ObjectRow, storedBodyOf } from '../store/object-row.js'
 import { openVersion, type VersionRef } from '../store/version-reads.js'
-import { breaksHeader, objectHeaders, recordHeaders, sendBrokenHeader, wantsRecord } from './object-headers.js'
+import { objectHeaders, recordHeaders, wantsRecord } from './object-headers.js'
 import { readVersionRef, versionHeaders } from './version-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
 export async function download(exchange: GatewayExchange, path: string): Promise<void> {
   const { context, target } = exchange
   const token = target.parameters.get('token')
-  if (token === null && context.quirks.has('html-without-token')) return replyConsolePage(exchange)
-
   const identity = await identify(exchange, token)
   const place = parsePlace(context, path)
   const { buckets, policies } = context.db.read
   const found = await buckets.find(place.bucket)
   if (!(await isAllowed(policies, identity, 'get', found, place.key.toString()))) {
-    throw bodyRefusalOf(context, identity)
+    throw refusalOf(identity)
   }
   const bucket = mustBeBucket(context, place.bucket, found)
   const byOwner = owns(identity, bucket)
   const ref = readVersionRef(exchange)
   // Rules for others are about current objects.
-  if (ref !== undefined && !byOwner) throw bodyRefusalOf(context, identity)
+  if (ref !== undefined && !byOwner) throw refusalOf(identity)
   await sendObject(exchange, { bucket, key: place.key, ref }, byOwner)
 }
 
@@ -61,11 +58,9 @@ async function identify({ context, identity }: GatewayExchange, token: string | 
  */
 async function sendObject(exchange: GatewayExchange, place: ObjectTarget, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
-  const { bucket, key } = place
+  const { bucket } = place
   const { row, body, record } = await openObject(exchange, place, byOwner)
   try {
-    const broken = breaksHeader(exchange, key)
-    if (broken !== undefined) return sendBrokenHeader(exchange, broken)
     const headers = objectHeaders(context, row, target.parameters)
     headers.push(...record)
     if (bucket.versioning !== null) {
@@ -73,12 +68,11 @@ async function sendObject(exchange: GatewayExchange, place: ObjectTarget, byOwne
       const lock = isLockable ? await context.db.read.locks.find(row.generation) : undefined
       headers.push(...versionHeaders(context, row, lock))
     }
-    const ignored = context.quirks.has('ignore-range')
-    const verdict = ignored ? 'go on' : evaluate(request.headers, row)
+    const verdict = evaluate(request.headers, row)
     if (verdict === 'not modified') return reply(exchange, 304, headers)
     if (verdict === 'failed') throw new GatewayError('PreconditionFailed')
-    const range =
-      ignored || !rangeHolds(request.headers['if-range'], row) ? undefined : parseRange(request.headers.range, row.size)
+    const holds = rangeHolds(request.headers['if-range'], row)
+    const range = holds ? parseRange(request.headers.range, row.size) : undefined
     if (range === 'unsatisfiable') return refuseRange(exchange, row.size)
     if (Buffer.isBuffer(body)) {
       const { first, last } = range ?? { first: 0, last: row.size - 1 }

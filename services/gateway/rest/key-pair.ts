@@ -22,7 +22,7 @@ export async function keyPair(exchange: GatewayExchange): Promise<void> {
     replyJson(exchange, 200, { data, status: 'success' })
   } catch (error) {
     const known = asGatewayError(error, exchange)
-    const message = known.restText(exchange.context.quirks)
+    const message = context.errors.text(known)
     replyJson(exchange, known.status, { data: null, status: 'fail', message }, retryOf(known))
   }
 }

@@ -2,6 +2,7 @@ import { needsSandbox, SANDBOX } from '../../../common/sandbox.js'
 import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
 import { owns } from '../access.js'
+import type { Names } from '../brand.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import { type GatewayExchange, headerText } from '../exchange.js'
@@ -22,12 +23,8 @@ const OVERRIDES = [
  * Headers that describe the object in a GET or HEAD response. Throws GatewayError when an override is not a valid
  * header value.
  */
-export function objectHeaders({ names, quirks }: GatewayContext, row: ObjectRow, query: URLSearchParams): HeaderList {
+export function objectHeaders({ names }: GatewayContext, row: ObjectRow, query: URLSearchParams): HeaderList {
   const values: Record<string, string> = { 'content-type': row.contentType, ...row.headers }
-  if (quirks.has('forced-disposition')) {
-    values['content-disposition'] = `attachment; filename="${lastElement(row.key)}"`
-    values['cache-control'] = 'no-store'
-  }
   // Most requests have no query.
   for (const name of query.size === 0 ? [] : OVERRIDES) {
     const value = query.get(`response-${name}`)
@@ -37,20 +34,11 @@ export function objectHeaders({ names, quirks }: GatewayContext, row: ObjectRow,
   const list: HeaderList = ['ETag', `"${row.etag}"`, 'Last-Modified', modified]
   list.push('Accept-Ranges', 'bytes', 'X-Content-Type-Options', 'nosniff')
   if (needsSandbox(values['content-type'])) list.push('Content-Security-Policy', SANDBOX)
-  if (!quirks.has('no-upload-etag')) {
-    list.push(`${names.header}generation`, row.generation, `${names.header}last-modified`, row.modified)
-  }
+  list.push(`${names.header}generation`, row.generation, `${names.header}last-modified`, row.modified)
   if (row.writeId !== null) list.push(`${names.header}write-id`, row.writeId)
   if (row.bodyAt === 'network') list.push(`${names.header}storage-state`, 'cold')
   for (const name in values) list.push(name, values[name] as string)
   return list
-}
-
-/** The part of the key behind its last slash, for a quoted string; UTF-8 bytes, one character each. */
-function lastElement(key: Buffer): string {
-  const name = key.subarray(key.lastIndexOf('/') + 1).toString('latin1')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: headers cannot carry these characters
-  return name.replace(/[\x00-\x1f\x7f]/g, '').replace(/["\\]/g, '\\$&')
 }
 
 /** The attributes of an object in its upload request. Each character of a value is one byte received. */
@@ -67,41 +55,32 @@ const KEPT = ['cache-control', 'content-disposition', 'content-encoding', 'conte
 const ETAG = /^"?([\w.+/=-]{1,128})"?$/
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-const SMALL_METADATA_BYTES = 2 * 1024
-const SMALL_HEADER_BYTES = 8 * 1024
-
-export function readAttributes({ request, target, context }: GatewayExchange): Attributes {
-  const { names, quirks, limits } = context
-  const given = new Map<string, string>()
-  for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') given.set(name, value)
-  if (quirks.has('query-metadata')) {
-    for (const [name, value] of target.parameters) given.set(name.toLowerCase(), headerText(name, value))
-  }
-
-  const small = quirks.has('small-metadata')
-  if (small && sizeOf(request.rawHeaders) > SMALL_HEADER_BYTES) throw new GatewayError('MetadataTooLarge')
-
-  const metaPrefix = `${names.header}meta-`
-  const storageClass = `${names.header}storage-class`
+export function readAttributes({ request, context }: GatewayExchange): Attributes {
+  const { names, limits } = context
   const headers: Record<string, string> = {}
   let metadataBytes = 0
-  for (const [name, value] of given) {
-    const isMetadata = name.startsWith(metaPrefix)
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (typeof value !== 'string') continue
+    const isMetadata = name.startsWith(`${names.header}meta-`)
     if (isMetadata) metadataBytes += name.length + value.length
-    const isKept = isMetadata || name === storageClass || (KEPT as readonly string[]).includes(name)
-    if (isKept && NAME.test(name) && (isMetadata || value !== '')) headers[name] = value
+    if (isKept(names, name) && NAME.test(name) && (isMetadata || value !== '')) headers[name] = value
   }
-  if (metadataBytes > (small ? SMALL_METADATA_BYTES : limits.maxMetadataBytes)) {
-    throw new GatewayError('MetadataTooLarge')
-  }
+  if (metadataBytes > limits.maxMetadataBytes) throw new GatewayError('MetadataTooLarge')
 
-  const contentType = given.get('content-type') || DEFAULT_TYPE
-  const etag = quirks.has('no-upload-etag') ? undefined : readEtag(given.get(`${names.header}etag`), names.header)
+  const contentType = request.headers['content-type'] || DEFAULT_TYPE
+  const etag = readEtag(request.headers[`${names.header}etag`], names.header)
   return { contentType, headers, ...(etag !== undefined && { etag }) }
 }
 
-function readEtag(text: string | undefined, header: string): string | undefined {
-  if (text === undefined) return undefined
+/** True for a header of an upload that is kept with the object, besides its type; `name` is in lower case. */
+export function isKept({ header }: Pick<Names, 'header'>, name: string): boolean {
+  return (
+    name.startsWith(`${header}meta-`) || name === `${header}storage-class` || (KEPT as readonly string[]).includes(name)
+  )
+}
+
+function readEtag(text: string | string[] | undefined, header: string): string | undefined {
+  if (typeof text !== 'string') return undefined
   const etag = ETAG.exec(text)?.[1]
   if (etag === undefined) throw new GatewayError('InvalidHeader', { value: `${header}etag` })
   return etag
@@ -138,29 +117,4 @@ export function recordHeaders({ context: { names } }: GatewayExchange, { row, re
     ...[`${names.header}fence`, String(row.fence)],
     ...(record === undefined ? [] : [`${names.header}record`, record]),
   ]
-}
-
-function sizeOf(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + text.length, 0)
-}
-
-// Go writes these into a header unchanged, and replaces line ends by spaces (net/http, `headerNewlineToSpace`).
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the class is made of control characters
-const RAW_CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/
-
-/**
- * Returns the last path element of `key` if it breaks the header in which public gateways send it. Returns undefined if
- * it does not, or if the client overrides that header.
- */
-export function breaksHeader({ context, target }: GatewayExchange, key: Buffer): string | undefined {
-  if (!context.quirks.has('raw-disposition') || target.parameters.has('response-content-disposition')) return undefined
-  const name = key.subarray(key.lastIndexOf('/') + 1).toString('latin1')
-  return RAW_CONTROL.test(name) ? name : undefined
-}
-
-/** Sends a response head that strict clients cannot parse. */
-export function sendBrokenHeader({ response }: GatewayExchange, name: string): void {
-  const disposition = `attachment; filename="${name.replace(/[\r\n]/g, ' ')}"`
-  const head = `HTTP/1.1 200 OK\r\nContent-Disposition: ${disposition}\r\nConnection: close\r\n\r\n`
-  response.socket?.end(head, 'latin1')
 }

@@ -6,15 +6,15 @@ import { replyContent } from '../../http/send.js'
 import { pages } from '../../store/database.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { asGatewayError, decode, type GatewayExchange, replyConsolePage, sendParts, splitFirst } from '../exchange.js'
+import { asGatewayError, decode, type GatewayExchange, sendParts, splitFirst } from '../exchange.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { mustFindVersion } from '../store/version-reads.js'
-import { dealEndpoint, recordOf } from './deal-envelope.js'
+import { type DealEndpoint, dealEndpoint, recordOf } from './deal-envelope.js'
 import { parsePlace } from './download.js'
 import { readGeneration } from './version-headers.js'
 
 const PAGE = 500
-const WHOLE_BUCKET = Buffer.alloc(0)
+export const WHOLE_BUCKET = Buffer.alloc(0)
 
 interface History {
   readonly bucket: number
@@ -27,20 +27,15 @@ interface History {
 }
 
 /**
- * GET retrieve/<bucket>/<object>: restores the object when it has no local copy, then returns the deals that include
+ * Restores the object when it has no local copy, then returns the deals that include
  * it. With the header `history-only` it restores nothing; with `deal-cid` it restores the object from no other deal;
  * with `of-generation`, the version of that generation; with `repair`, it replaces a local copy that is lost or
  * damaged.
  */
-export const retrieveObject = dealEndpoint({
+export const objectRetrieval: DealEndpoint = {
   nothing: (rest) => ({ file_name: readable(splitFirst(rest)[1]), deals: [] }),
   async run(exchange, rest) {
     const { context, account } = exchange
-    const oneSegment = context.quirks.has('retrieve-one-segment')
-    if (oneSegment && splitFirst(rest)[1].includes('/')) {
-      replyConsolePage(exchange)
-      return undefined
-    }
     const place = parsePlace(context, rest)
     const bucket = await mustOwnBucket(context, account, place.bucket)
     const generation = readGeneration(exchange)
@@ -58,13 +53,16 @@ export const retrieveObject = dealEndpoint({
     await sendHistory(exchange, history, failure === undefined ? 'success' : 'fail', failure ?? message)
     return undefined
   },
-})
+}
+
+/** GET retrieve/<bucket>/<object> */
+export const retrieveObject = dealEndpoint(objectRetrieval)
 
 const REPAIRED = 'The damaged copy of the object has been replaced.'
 const WHOLE = 'The copy of the object is whole.'
 
-/** GET bucket/retrieve/<bucket>: returns the deals that were made of the whole bucket. */
-export const retrieveBucket = dealEndpoint({
+/** Returns the deals that were made of the whole bucket. */
+export const bucketRetrieval: DealEndpoint = {
   nothing: (rest) => ({ bucket_name: readable(splitFirst(rest)[1]), deals: [] }),
   async run(exchange, rest) {
     const [word, raw] = splitFirst(rest)
@@ -75,7 +73,10 @@ export const retrieveBucket = dealEndpoint({
     await sendHistory(exchange, history, 'success')
     return undefined
   },
-})
+}
+
+/** GET bucket/retrieve/<bucket> */
+export const retrieveBucket = dealEndpoint(bucketRetrieval)
 
 function dealAsked({ context, request }: GatewayExchange): string | undefined {
   return request.headers[`${context.names.header}deal-cid`]?.toString()
@@ -86,7 +87,7 @@ function isForRepair({ context, request }: GatewayExchange): boolean {
 }
 
 function isForHistory({ context, request }: GatewayExchange): boolean {
-  return context.quirks.has('history-only') || request.headers[`${context.names.header}history-only`] === 'true'
+  return request.headers[`${context.names.header}history-only`] === 'true'
 }
 
 interface Outcome {
@@ -113,7 +114,6 @@ async function sendHistory(
   const { context } = exchange
   const { bucket, key, what } = history
   const never = (await context.db.read.deals.history(bucket, key, 0, 1)).length === 0
-  if (never && context.quirks.has('retrieve-500')) throw new GatewayError('Internal')
   const reported = never ? `The specified ${what} does not have deals` : `The deals made of the ${what}.`
   await sendParts(exchange, [...JSON_TYPE], write(context, history, { status, message: message ?? reported }))
 }

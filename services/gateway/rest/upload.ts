@@ -1,17 +1,15 @@
-import { createHash, type Hash, hash, randomBytes } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import { receive, type ServiceRequest } from '../../http/body.js'
-import type { HeaderList } from '../../http/errors.js'
 import { reply } from '../../http/reply.js'
-import { bodyRefusalOf, callerOf, isAllowed } from '../access.js'
-import type { GatewayContext } from '../context.js'
+import { callerOf, isAllowed, refusalOf } from '../access.js'
 import { GatewayError } from '../errors.js'
-import { type GatewayExchange, hasGone, readWriteOrder, replyXmlError } from '../exchange.js'
+import { type GatewayExchange, hasGone, readWriteOrder } from '../exchange.js'
 import { mustBeBucket } from '../store/key-rules.js'
 import { newGeneration } from '../store/object-row.js'
 import type { Draft, StoredDraft } from '../store/store-draft.js'
 import { parsePlace } from './download.js'
-import { type Attributes, readAttributes, readRecord } from './object-headers.js'
+import { readAttributes, readRecord } from './object-headers.js'
 import { readLock, versionHeaders } from './version-headers.js'
 
 /**
@@ -24,12 +22,9 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
   const { buckets, policies } = context.db.read
   const found = await buckets.find(place.bucket)
   if (!(await isAllowed(policies, identity, 'put', found, place.key.toString()))) {
-    throw bodyRefusalOf(context, identity)
+    throw refusalOf(identity)
   }
   const bucket = mustBeBucket(context, place.bucket, found)
-  if (context.quirks.has('line-feed-keys') && place.key.includes('\n')) {
-    return replyXmlError(exchange, new GatewayError('MalformedXML'))
-  }
   const length = declaredLength(request, context.limits.maxObjectBytes)
   const attributes = readAttributes(exchange)
   const record = readRecord(exchange, bucket)
@@ -46,9 +41,8 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
       : undefined
   try {
     exchange.body.open()
-    const etag = etagToKeep(context, attributes)
     const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToStore
-    const body = await store(exchange, length, etag)
+    const body = await store(exchange, length, attributes.etag)
     const { contentType, headers } = attributes
     const order: Draft['order'] = (tables) => (asked && 'lateFor' in asked ? late?.take(tables) : asked)
     // A client that times out disconnects and takes the upload for failed. The gateway sees that at the earliest one
@@ -65,15 +59,12 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
 
 function answer(exchange: GatewayExchange, { row, isVersioned, lock }: StoredDraft): void {
   const { context } = exchange
-  const attributes: HeaderList = context.quirks.has('no-upload-etag')
-    ? []
-    : [
-        ...['ETag', `"${row.etag}"`],
-        ...[`${context.names.header}generation`, row.generation],
-        ...[`${context.names.header}last-modified`, row.modified],
-        ...(isVersioned ? versionHeaders(context, row, lock) : []),
-      ]
-  reply(exchange, 200, attributes)
+  reply(exchange, 200, [
+    ...['ETag', `"${row.etag}"`],
+    ...[`${context.names.header}generation`, row.generation],
+    ...[`${context.names.header}last-modified`, row.modified],
+    ...(isVersioned ? versionHeaders(context, row, lock) : []),
+  ])
 }
 
 function declaredLength(request: ServiceRequest, most: number): number {
@@ -83,11 +74,6 @@ function declaredLength(request: ServiceRequest, most: number): number {
   if (!Number.isSafeInteger(length)) throw new GatewayError('NoLength')
   if (length > most) throw new GatewayError('EntityTooLarge')
   return length
-}
-
-/** Returns the ETag to store instead of the MD5 of the body, or undefined when the MD5 is to be used. */
-function etagToKeep({ quirks }: GatewayContext, attributes: Attributes): string | undefined {
-  return quirks.has('random-etags') ? `${randomBytes(16).toString('hex')}-1` : attributes.etag
 }
 
 type Body = Pick<Draft, 'generation' | 'body' | 'etag'>

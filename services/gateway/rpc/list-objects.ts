@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { isAllowed } from '../access.js'
+import { isAllowed, refusalOf } from '../access.js'
 import type { GatewayContext } from '../context.js'
-import { GatewayError } from '../errors.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustBeBucket } from '../store/key-rules.js'
 import { type ListedObject, toObjectEntry } from '../store/object-row.js'
-import { above, bounds, justAfter, type ScanEntry, type ScanQuery, scan } from '../store/scan.js'
+import { bounds, type ScanEntry, type ScanQuery, scan } from '../store/scan.js'
 import {
   type AnyResult,
   defineMethod,
   optionalText,
   type RpcCall,
+  type RpcMethod,
   type RpcResult,
   StreamedResult,
   text,
@@ -29,77 +29,78 @@ const params = z.object({
   delimiter: optionalText,
 })
 
+export type ListParams = z.output<typeof params>
+
+/** How the entries of a listing are written. */
+export interface ListForm {
+  /** Changes what is asked for. Undefined: the answer is an empty list. Throws GatewayError. */
+  asked(given: ListParams): ListParams | undefined
+  /** Throws GatewayError for a listing that is not to be answered. */
+  begin(context: GatewayContext, bucket: BucketRow, query: ScanQuery): Promise<void>
+  /** The members of `objects` for a page of a scan. */
+  entries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): Promise<object[]>
+  /** Of a list without entries. */
+  readonly empty: readonly [] | null
+  /** True: the index may write the entries itself, where keys are not grouped. */
+  readonly asIndexed: boolean
+}
+
+const plainForm: ListForm = {
+  asked: (given) => given,
+  begin: async () => {},
+  entries: async (_, __, page) => page.map(toEntry),
+  empty: [],
+  asIndexed: true,
+}
+
 /**
  * Lists one whole level. With optional params (feature `paged-listing`) it lists at most `maxKeys` entries behind
  * `marker`, grouped by `delimiter` ('' for no grouping), in byte order.
  */
-export const listObjects = defineMethod({
-  name: 'web.ListObjects',
-  access: 'policy',
-  params,
-  async run(given, call) {
-    const { context } = call
-    const { bucketName, prefix } = given
-    const { buckets, policies } = context.db.read
-    const found = await buckets.find(bucketName)
-    const may = (action: 'list' | 'put', name: string): Promise<boolean> =>
-      isAllowed(policies, call.identity, action, found, name)
-    const readable = await may('list', prefix)
-    const writable = await may('put', `${prefix}/`)
-    if (!readable && !writable) {
-      throw new GatewayError(call.identity === 'anonymous' ? 'Authentication' : 'NotPermittedInListing')
-    }
-    const bucket = mustBe(call, bucketName, found)
-    if (!readable || (context.quirks.has('strict-keys') && listStrictly(bucketName, prefix) === 'nothing')) {
-      return { objects: context.quirks.has('null-arrays') ? null : [], writable }
-    }
-    const { marker, maxKeys, delimiter } = context.quirks.has('one-level-listing')
-      ? ({} as Partial<typeof given>)
-      : given
-    const query: ScanQuery = {
-      bucket: bucket.id,
-      prefix: Buffer.from(prefix),
-      delimiter: Buffer.from(delimiter ?? '/'),
-      after: Buffer.from(marker ?? ''),
-      limit: maxKeys ?? PAGE,
-    }
-    await refuseIfMistaken(call, bucket, query)
-    const versioned = bucket.versioning !== null && context.features.has('versions') ? { versioned: true } : {}
-    const more = { writable, ...versioned }
-    if (maxKeys !== undefined) return onePage(call, query, more)
-    const paged = marker !== undefined || delimiter !== undefined
-    return new StreamedResult(wholeLevel(call, query, { ...more, ...(paged && { isTruncated: false }) }))
-  },
-})
+export const listing = (form: ListForm): RpcMethod =>
+  defineMethod({
+    name: 'web.ListObjects',
+    access: 'policy',
+    params,
+    async run(given, call) {
+      const { context } = call
+      const { bucketName, prefix } = given
+      const { buckets, policies } = context.db.read
+      const found = await buckets.find(bucketName)
+      const may = (action: 'list' | 'put', name: string): Promise<boolean> =>
+        isAllowed(policies, call.identity, action, found, name)
+      const readable = await may('list', prefix)
+      const writable = await may('put', `${prefix}/`)
+      if (!readable && !writable) throw refusalOf(call.identity)
+      const bucket = mustBeBucket(context, bucketName, found)
+      const asked = readable ? form.asked(given) : undefined
+      if (asked === undefined) return { objects: form.empty, writable }
+      const { marker, maxKeys, delimiter } = asked
+      const query: ScanQuery = {
+        bucket: bucket.id,
+        prefix: Buffer.from(prefix),
+        delimiter: Buffer.from(delimiter ?? '/'),
+        after: Buffer.from(marker ?? ''),
+        limit: maxKeys ?? PAGE,
+      }
+      await form.begin(context, bucket, query)
+      const versioned = bucket.versioning !== null && context.features.has('versions') ? { versioned: true } : {}
+      const more = { writable, ...versioned }
+      if (maxKeys !== undefined) return onePage(call, form, query, more)
+      const paged = marker !== undefined || delimiter !== undefined
+      return new StreamedResult(wholeLevel(call, form, query, { ...more, ...(paged && { isTruncated: false }) }))
+    },
+  })
 
-function mustBe({ context }: RpcCall, bucket: string, found: BucketRow | undefined): BucketRow {
-  if (found === undefined && context.quirks.has('missing-bucket-texts')) {
-    throw new GatewayError('NoSuchBucketInListing', { bucket })
-  }
-  return mustBeBucket(context, bucket, found)
-}
+export const listObjects = listing(plainForm)
 
-/**
- * When a listing is empty, public gateways on one folder look for an object of that name, and take `fs.json` for its
- * metadata (MinIO cmd/fs-v1.go).
- */
-async function refuseIfMistaken({ context }: RpcCall, { id, name }: BucketRow, query: ScanQuery): Promise<void> {
-  if (!context.quirks.has('fs-json-listings')) return
-  const { objects } = context.db.read
-  if ((await objects.find(id, Buffer.from('fs.json'))) === undefined) return
-  const { entries } = await scan(objects, { ...query, limit: 2 })
-  if ((await toListEntries(context, query, entries)).length > 0) return
-  throw new GatewayError('PrefixIsFolder', { bucket: name, value: query.prefix.toString() })
-}
-
-async function onePage({ context }: RpcCall, query: ScanQuery, more: RpcResult): Promise<AnyResult> {
-  // Where keys are not grouped and no quirk changes them, the index itself writes the entries.
-  if (query.delimiter.length === 0 && context.quirks.size === 0) return writtenPage(context, query, more)
+async function onePage({ context }: RpcCall, form: ListForm, query: ScanQuery, more: RpcResult): Promise<AnyResult> {
+  if (query.delimiter.length === 0 && form.asIndexed) return writtenPage(context, query, more)
   const { entries, truncated } = await scan(context.db.read.objects, query)
-  const objects = await toListEntries(context, query, entries)
+  const objects = await form.entries(context, query, entries)
   const last = entries.at(-1)
   return {
-    objects: objects.length === 0 && context.quirks.has('null-arrays') ? null : objects,
+    objects: objects.length === 0 ? form.empty : objects,
     ...more,
     isTruncated: truncated,
     ...(truncated && last !== undefined && { nextMarker: nameOf(last).toString() }),
@@ -119,112 +120,36 @@ async function writtenPage({ db }: GatewayContext, query: ScanQuery, members: Rp
 }
 
 /** Streams page by page, so that memory does not grow with the number of entries. */
-async function* wholeLevel({ context }: RpcCall, query: ScanQuery, more: RpcResult): AsyncGenerator<string> {
+async function* wholeLevel(
+  { context }: RpcCall,
+  form: ListForm,
+  query: ScanQuery,
+  more: RpcResult,
+): AsyncGenerator<string> {
   const rest = JSON.stringify({ ...more, uiVersion: UI_VERSION }).slice(1)
   let after = query.after
   let written = 0
   for (;;) {
     const { entries, truncated } = await scan(context.db.read.objects, { ...query, after })
-    const texts = (await toListEntries(context, query, entries)).map((entry) => JSON.stringify(entry))
+    const texts = (await form.entries(context, query, entries)).map((entry) => JSON.stringify(entry))
     if (texts.length > 0) yield (written === 0 ? '{"objects":[' : ',') + texts.join(',')
     written += texts.length
     const last = entries.at(-1)
     if (!truncated || last === undefined) break
     after = nameOf(last)
   }
-  const none = context.quirks.has('null-arrays') ? 'null' : '[]'
-  yield written === 0 ? `{"objects":${none},${rest}` : `],${rest}`
+  yield written === 0 ? `{"objects":${JSON.stringify(form.empty)},${rest}` : `],${rest}`
 }
-
-/** Go's zero time, which public gateways return for a prefix. */
-const YEAR_ONE = '0001-01-01T00:00:00Z'
-const SLASH = 0x2f
 
 function nameOf(entry: ScanEntry): Buffer {
   return entry.kind === 'object' ? entry.object.key : entry.prefix
 }
 
-/** Converts a page of a scan to members of `objects`. */
-async function toListEntries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): Promise<object[]> {
-  const { quirks } = context
-  const entries = await foldersShown(context, query, quirks.has('root-name-listings') ? mistaken(query, page) : page)
-  const bare = quirks.has('year-one-prefixes')
-  const toEntry = (entry: ScanEntry): object =>
-    entry.kind === 'object' ? toEntryOf(entry.object, bare) : toPrefixEntry(entry.prefix, entry.first, bare)
-  if (!quirks.has('unsorted-listing')) return entries.map(toEntry)
-  return [
-    ...entries.filter(({ kind }) => kind === 'object').map(toEntry),
-    ...entries.filter(({ kind }) => kind === 'prefix').map(toEntry),
-  ]
-}
-
-function toEntryOf(object: ListedObject, bare: boolean): object {
-  if (!bare) return toObjectEntry(object)
-  const { key, modified: lastModified, size, contentType } = object
-  return { name: key.toString(), lastModified, size, contentType }
+function toEntry(entry: ScanEntry): object {
+  return entry.kind === 'object' ? toObjectEntry(entry.object) : toPrefixEntry(entry.prefix, entry.first)
 }
 
 /** The time of a prefix is that of the first object beneath it. */
-function toPrefixEntry(prefix: Buffer, first: ListedObject, bare: boolean): object {
-  const spec = { name: prefix.toString(), size: 0, contentType: '' }
-  return bare ? { ...spec, lastModified: YEAR_ONE } : { ...spec, lastModified: first.modified, isPrefix: true }
-}
-
-/** Part of a bucket's root, with the mistake of gateways on several drives. */
-function mistaken({ prefix }: ScanQuery, page: readonly ScanEntry[]): ScanEntry[] {
-  if (prefix.length === 0 || prefix.includes(SLASH)) return [...page]
-  return page.flatMap((entry) =>
-    entry.kind === 'prefix'
-      ? []
-      : { kind: 'prefix', prefix: Buffer.concat([entry.object.key, Buffer.from('/')]), first: entry.object },
-  )
-}
-
-/** The entries as a gateway with the quirk about folder objects shows them. */
-async function foldersShown(
-  context: GatewayContext,
-  query: ScanQuery,
-  page: readonly ScanEntry[],
-): Promise<readonly ScanEntry[]> {
-  const { quirks } = context
-  if (quirks.has('erasure-folders')) return page
-  if (quirks.has('folder-prefixes')) return page.filter((entry) => !isFolderListed(entry, query))
-  return quirks.has('strict-keys') ? asFolders(context, query, page) : page
-}
-
-/** True for the folder object that is the listed level itself. */
-function isFolderListed(entry: ScanEntry, { prefix }: ScanQuery): boolean {
-  return entry.kind === 'object' && entry.object.key.at(-1) === SLASH && entry.object.key.equals(prefix)
-}
-
-/**
- * An empty folder object shows as an object; one with objects beneath it, as a prefix only; the listed folder itself,
- * not at all.
- */
-async function asFolders(
-  { db }: GatewayContext,
-  query: ScanQuery,
-  page: readonly ScanEntry[],
-): Promise<readonly ScanEntry[]> {
-  const shown: ScanEntry[] = []
-  for (const entry of page.filter((one) => !isFolderListed(one, query))) {
-    const isFolder = entry.kind === 'prefix' && entry.first.key.equals(entry.prefix)
-    const isEmpty =
-      isFolder && !(await db.read.objects.anyWithin(query.bucket, justAfter(entry.prefix), above(entry.prefix)))
-    shown.push(isEmpty ? { kind: 'object', object: entry.first } : entry)
-  }
-  return shown
-}
-
-/**
- * How a file system treats a prefix (MinIO cmd/object-api-input-checks.go). Throws GatewayError when the prefix is not
- * a path.
- */
-function listStrictly(bucket: string, prefix: string): 'nothing' | 'level' {
-  if (prefix === '/') return 'nothing'
-  const bad = prefix
-    .split('/')
-    .some((element, index, all) => element === '.' || element === '..' || (element === '' && index < all.length - 1))
-  if (bad || prefix.includes('\\')) throw new GatewayError('InvalidListPrefix', { bucket, value: prefix })
-  return 'level'
+function toPrefixEntry(prefix: Buffer, { modified: lastModified }: ListedObject): object {
+  return { name: prefix.toString(), size: 0, contentType: '', lastModified, isPrefix: true }
 }

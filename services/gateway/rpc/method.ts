@@ -4,7 +4,7 @@ import type { Identity } from '../access.js'
 import type { Account } from '../accounts/accounts.js'
 import type { GatewayContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import type { Feature } from '../quirks.js'
+import type { Feature } from '../features.js'
 
 /**
  * Value of `uiVersion` in every result: a date that changes with the interface, which makes consoles reload themselves.

@@ -77,18 +77,12 @@ const presignedGet = defineSignedMethod({
     if (!(await isAllowed(policies, account, 'get', await buckets.find(bucket), object))) {
       throw new GatewayError('ShareNotPermitted')
     }
-    const plain = `/${bucket}/${object}`
-    const path = uriEncode(context.quirks.has('strict-keys') ? clean(plain) : plain, true)
+    const path = uriEncode(`/${bucket}/${object}`, true)
     const seconds = expiry != null && expiry > 0 && expiry < MAX_EXPIRY ? expiry : MAX_EXPIRY
     const query = shareQuery(context, account, { path, host, expires: seconds, now: new Date() })
     return { url: `${host}${path}?${query}` }
   },
 })
-
-/** As Go's path.Clean does with a path without dots. */
-function clean(path: string): string {
-  return path.replace(/\/{2,}/g, '/').replace(/(.)\/$/, '$1')
-}
 
 const MAX_LENGTH = 128
 /** Most epochs that one call replaces: each of them is kept. */
@@ -146,14 +140,10 @@ const listAllBucketPolicies = defineSignedMethod({
   name: 'web.ListAllBucketPolicies',
   params: z.object({ bucketName: text }),
   async run({ bucketName }, { context, account }) {
-    const { db, quirks } = context
-    const { policies, buckets } = db.read
-    if (quirks.has('missing-bucket-texts') && (await buckets.find(bucketName)) === undefined) {
-      throw new GatewayError('NoSuchBucketUnnamed')
-    }
+    const { policies } = context.db.read
     const bucket = await mustOwnBucket(context, account, bucketName)
     const list = (await policies.of(bucket.id)).map((entry) => ({ bucket: bucketName, ...entry }))
-    return { policies: list.length === 0 && quirks.has('null-arrays') ? null : list }
+    return { policies: list }
   },
 })
 

@@ -9,17 +9,15 @@ import type { GatewayTables } from '../index-schema.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { checkBucketName, mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
 import type { RemovalCondition } from '../store/version-changes.js'
-import { defineMethod, defineSignedMethod, optionalText, text, texts } from './method.js'
+import { defineMethod, defineSignedMethod, optionalText, type RpcCall, text, texts } from './method.js'
 import { mustKnow } from './versions.js'
 
 export const listBuckets = defineSignedMethod({
   name: 'web.ListBuckets',
   params: z.object({}),
-  async run(_, { context: { db, quirks }, account }) {
-    const moving = quirks.has('moving-creation-date')
+  async run(_, { context: { db }, account }) {
     const rows = await db.read.buckets.of(account.id)
-    const list = rows.map(({ name, created, changed }) => ({ name, creationDate: moving ? changed : created }))
-    return { buckets: list.length === 0 && quirks.has('null-arrays') ? null : list }
+    return { buckets: rows.map(({ name, created }) => ({ name, creationDate: created })) }
   },
 })
 
@@ -35,8 +33,7 @@ export const makeBucket = defineSignedMethod({
       const { buckets, accounts } = tables
       const found = await buckets.find(bucketName)
       if (found !== undefined) {
-        const own = found.owner === account.id || context.quirks.has('taken-names')
-        throw new GatewayError(own ? 'BucketExists' : 'BucketTaken', { bucket: bucketName })
+        throw new GatewayError(found.owner === account.id ? 'BucketExists' : 'BucketTaken', { bucket: bucketName })
       }
       // Another process may have removed the account since the call began.
       if ((await accounts.get(account.id)) === undefined) throw new GatewayError('Authentication')
@@ -103,7 +100,8 @@ export const removeObject = defineMethod({
     newerNoncurrent: z.int().min(0).optional(),
     alone: z.boolean().optional(),
   }),
-  async run(params, { context, identity }) {
+  async run(params, call) {
+    const { context, identity } = call
     const {
       bucketName,
       objects,
@@ -114,22 +112,12 @@ export const removeObject = defineMethod({
       alone,
       ...ordering
     } = params
-    if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
-    const { buckets, policies } = context.db.read
-    const found = await buckets.find(bucketName)
-    for (const name of objects) {
-      if (!(await isAllowed(policies, identity, 'delete', found, name))) throw refusalOf(identity)
-    }
-    const bucket = mustBeBucket(context, bucketName, found)
+    const bucket = await mustMayRemove(call, bucketName, objects)
     const only = conditionOf({ noncurrentSince, newerNoncurrent, alone })
     if (only && versionId === undefined) throw new GatewayError('InvalidArguments')
     const version = versionId === undefined ? undefined : { id: versionId, bypass, ...(only && { only }) }
     // Rules for others are about current objects.
     if (version !== undefined && !owns(identity, bucket)) throw refusalOf(identity)
-    if (version === undefined && context.quirks.has('recursive-remove')) {
-      await removeLikeFolders(context, bucket, objects)
-      return {}
-    }
     if (objects.includes('')) throw new GatewayError('InvalidArguments')
     const order = context.features.has('write-fences') ? orderOf(ordering) : undefined
     if (order !== undefined || version !== undefined) {
@@ -139,11 +127,26 @@ export const removeObject = defineMethod({
     }
     await context.store.remove(
       bucket,
-      objects.flatMap((name) => context.rules.removable(name) ?? []),
+      objects.map((name) => Buffer.from(name)),
     )
     return {}
   },
 })
+
+/** Returns the bucket. Throws GatewayError unless the caller may remove objects of these names from it. */
+export async function mustMayRemove(
+  { context, identity }: RpcCall,
+  bucketName: string,
+  objects: readonly string[],
+): Promise<BucketRow> {
+  if (bucketName === '' || objects.length === 0) throw new GatewayError('InvalidArguments')
+  const { buckets, policies } = context.db.read
+  const found = await buckets.find(bucketName)
+  for (const name of objects) {
+    if (!(await isAllowed(policies, identity, 'delete', found, name))) throw refusalOf(identity)
+  }
+  return mustBeBucket(context, bucketName, found)
+}
 
 interface RemovalParams {
   readonly noncurrentSince: string | undefined
@@ -157,23 +160,4 @@ function conditionOf({ noncurrentSince, newerNoncurrent, alone }: RemovalParams)
   if (noncurrentSince !== undefined) return { noncurrentSince, newer: newerNoncurrent ?? 0 }
   if (newerNoncurrent !== undefined) throw new GatewayError('InvalidArguments')
   return undefined
-}
-
-/**
- * As public gateways do: a name ending in a slash removes all objects beneath it and ends the list, as does a missing
- * object (MinIO cmd/web-handlers.go, `RemoveObject`).
- */
-async function removeLikeFolders(
-  { store, rules }: GatewayContext,
-  bucket: BucketRow,
-  names: readonly string[],
-): Promise<void> {
-  for (const name of names) {
-    if (name === '' || name.endsWith('/')) {
-      await store.removeBeneath(bucket, Buffer.from(name), (key) => rules.removable(key.toString()) !== undefined)
-      return
-    }
-    const key = rules.removable(name)
-    if (key === undefined || (await store.remove(bucket, [key])) === 0) return
-  }
 }

@@ -80,15 +80,18 @@ export function readRequest(message: unknown): RpcRequest {
   return { id: idOf(message), method, params }
 }
 
+/** The refusal of params that are no object. */
+export function noParams(): RpcProtocolError {
+  return new RpcProtocolError(INVALID_REQUEST, 'params must be an object of named members, or an array with one in it')
+}
+
 /**
- * Reads params: an object, or an array with one object. Throws RpcProtocolError.
- * @param emptyText whether '' stands for no params, as the interface writes it for calls without any
+ * Reads params: an object, or an array with one object. '' stands for no params, as the interface writes it for calls
+ * without any. Throws RpcProtocolError.
  */
-export function readParams<T extends z.ZodObject>(schema: T, params: unknown, emptyText: boolean): z.output<T> {
-  const given = (Array.isArray(params) ? params[0] : emptyText && params === '' ? {} : params) ?? {}
-  if (typeof given !== 'object' || Array.isArray(given)) {
-    throw new RpcProtocolError(INVALID_REQUEST, 'params must be an object of named members, or an array with one in it')
-  }
+export function readParams<T extends z.ZodObject>(schema: T, params: unknown): z.output<T> {
+  const given = (Array.isArray(params) ? params[0] : params === '' ? {} : params) ?? {}
+  if (typeof given !== 'object' || Array.isArray(given)) throw noParams()
   const names = new Map(Object.keys(schema.shape).map((name) => [name.toLowerCase(), name]))
   const members: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {

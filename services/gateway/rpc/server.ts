@@ -3,10 +3,9 @@ import { arch, availableParallelism, hostname, platform } from 'node:os'
 import { z } from 'zod'
 import { version } from '../../../common/files/package-folder.js'
 import { type Account, withKeys } from '../accounts/accounts.js'
-import { isSamePair, type KeyPair, MIN_ACCESS_KEY, MIN_SECRET_KEY } from '../accounts/key-pair.js'
-import type { GatewayContext } from '../context.js'
+import { isSamePair, type KeyPair } from '../accounts/key-pair.js'
 import { GatewayError } from '../errors.js'
-import { defineMethod, defineSignedMethod, text } from './method.js'
+import { defineMethod, defineSignedMethod, type RpcMethod, text } from './method.js'
 
 /** Backend type FS in MinIO's numbering (cmd/object-api-datatypes.go). */
 const FILE_SYSTEM = 1
@@ -81,17 +80,31 @@ function humanize(bytes: number): string {
   return `${value < 10 && power > 0 ? value.toFixed(1) : Math.round(value)} ${units[power]}`
 }
 
-export const login = defineMethod({
-  name: 'web.Login',
-  access: 'public',
-  params: z.object({ username: text, password: text }),
-  async run({ username, password }, { context, client }) {
-    const pair = { accessKey: username, secretKey: password }
-    const named = await context.db.read.accounts.find(username)
-    const account = await context.logIns.attempt(client, username, () => mustLogIn(context, pair, named))
-    return { token: await context.tokens.login(account) }
-  },
-})
+/**
+ * Says why a log-in is refused, which the caller has been found to deserve.
+ * @param named the account with the access key of the pair
+ */
+export type LogInRefusal = (pair: KeyPair, named: Account | undefined) => GatewayError
+
+export const logIn = (refusal: LogInRefusal): RpcMethod =>
+  defineMethod({
+    name: 'web.Login',
+    access: 'public',
+    params: z.object({ username: text, password: text }),
+    async run({ username, password }, { context, client }) {
+      const pair = { accessKey: username, secretKey: password }
+      const named = await context.db.read.accounts.find(username)
+      const account = await context.logIns.attempt(client, username, () => {
+        const known = withKeys(pair, named)
+        if (known === undefined) throw refusal(pair, named)
+        return known
+      })
+      return { token: await context.tokens.login(account) }
+    },
+  })
+
+/** Work and error are the same whichever key is wrong. */
+export const login = logIn(() => new GatewayError('Authentication'))
 
 export const createUrlToken = defineSignedMethod({
   name: 'web.CreateURLToken',
@@ -118,18 +131,3 @@ export const setAuth = defineSignedMethod({
     return { token: await context.tokens.login(changed), peerErrMsgs: null }
   },
 })
-
-/**
- * Throws GatewayError unless an account has this pair. Work and error are the same whichever key is wrong.
- * @param named the account with this access key
- */
-function mustLogIn({ quirks }: GatewayContext, pair: KeyPair, named: Account | undefined): Account {
-  const account = withKeys(pair, named)
-  if (account !== undefined) return account
-  if (quirks.has('telling-log-ins')) {
-    if (pair.accessKey.length < MIN_ACCESS_KEY) throw new GatewayError('ShortAccessKey')
-    if (pair.secretKey.length < MIN_SECRET_KEY) throw new GatewayError('ShortSecretKey')
-    if (named === undefined) throw new GatewayError('UnknownAccessKey')
-  }
-  throw new GatewayError('Authentication')
-}

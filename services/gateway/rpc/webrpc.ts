@@ -1,23 +1,30 @@
 import { JSON_TYPE, reply } from '../../http/reply.js'
 import { clientOf } from '../../http/server.js'
 import type { GatewayContext } from '../context.js'
-import { errorTable, type GatewayError } from '../errors.js'
+import type { GatewayError } from '../errors.js'
 import { asGatewayError, collect, type GatewayExchange, replyText, sendParts } from '../exchange.js'
 import { type AnyResult, type RpcMethod, StreamedResult, UI_VERSION, WrittenResult } from './method.js'
-import { methods } from './methods.js'
-import {
-  idOf,
-  parseBody,
-  type RpcId,
-  RpcProtocolError,
-  type RpcRequest,
-  readParams,
-  readRequest,
-  SERVER_ERROR,
-} from './protocol.js'
+import { idOf, parseBody, type RpcId, RpcProtocolError, type RpcRequest, readParams, SERVER_ERROR } from './protocol.js'
 
-/** POST webrpc: one JSON-RPC 2.0 call. Every outcome except a wrong Content-Type is HTTP 200. */
-export async function webrpc(exchange: GatewayExchange): Promise<void> {
+/** The methods by the names that clients call. */
+type Methods = ReadonlyMap<string, RpcMethod>
+
+/**
+ * POST webrpc: one JSON-RPC 2.0 call. Every outcome except a wrong Content-Type is HTTP 200.
+ * @param read takes the parsed body for a call, or throws RpcProtocolError
+ */
+export function webrpc(
+  methods: Methods,
+  read: (message: unknown) => RpcRequest,
+): (exchange: GatewayExchange) => Promise<void> {
+  return (exchange) => answer(exchange, methods, read)
+}
+
+async function answer(
+  exchange: GatewayExchange,
+  methods: Methods,
+  read: (message: unknown) => RpcRequest,
+): Promise<void> {
   const { context, request } = exchange
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim() ?? ''
   if (type.toLowerCase() !== 'application/json') {
@@ -28,8 +35,7 @@ export async function webrpc(exchange: GatewayExchange): Promise<void> {
   try {
     const message = parseBody(body)
     id = idOf(message)
-    const call = readRequest(message)
-    const result = await run(exchange, call)
+    const result = await run(exchange, methods, read(message))
     if (id === undefined) return await finishSilently(exchange, result)
     if (result instanceof StreamedResult) return await stream(exchange, id, result)
     if (result instanceof WrittenResult) return sendText(exchange, written(id, result))
@@ -42,33 +48,33 @@ export async function webrpc(exchange: GatewayExchange): Promise<void> {
   }
 }
 
-async function run(exchange: GatewayExchange, { method: name, params }: RpcRequest): Promise<AnyResult> {
+async function run(
+  exchange: GatewayExchange,
+  methods: Methods,
+  { method: name, params }: RpcRequest,
+): Promise<AnyResult> {
   const { context, identity, request } = exchange
-  const method = find(name, context)
-  const members = readParams(method.params, params, !context.quirks.has('no-text-params'))
+  const method = find(methods, name, context)
+  const members = readParams(method.params, params)
   return method.run(members, { context, identity, client: clientOf(request) })
 }
 
-function find(name: string, { quirks, features }: GatewayContext): RpcMethod {
-  const service = quirks.has('capital-service-word') ? 'Web' : 'web'
-  const method = name.startsWith(`${service}.`) ? methods.get(`web.${name.slice(service.length + 1)}`) : undefined
+function find(methods: Methods, name: string, { features }: GatewayContext): RpcMethod {
+  const method = methods.get(name)
   if (method !== undefined && (method.feature === undefined || features.has(method.feature))) return method
   // Error texts of gorilla/rpc v2 (map.go).
   const parts = name.split('.')
   if (parts.length !== 2) {
     throw new RpcProtocolError(SERVER_ERROR, `rpc: service/method request ill-formed: ${JSON.stringify(name)}`)
   }
-  const what = parts[0] === service ? 'method' : 'service'
+  const service = `${parts[0]}.`
+  const what = [...methods.keys()].some((known) => known.startsWith(service)) ? 'method' : 'service'
   throw new RpcProtocolError(SERVER_ERROR, `rpc: can't find ${what} ${JSON.stringify(name)}`)
 }
 
 function toRpcError({ context }: GatewayExchange, error: GatewayError | RpcProtocolError): object {
   if (error instanceof RpcProtocolError) return { code: error.number, message: error.message, data: null }
-  const message = error.rpcText(context.quirks)
-  if (!context.quirks.has('code-zero-errors'))
-    return { code: error.number, message, data: { code: error.code, fence: error.subject.fence } }
-  const row: { plain?: true } = errorTable[error.kind]
-  return { code: row.plain ? SERVER_ERROR : 0, message, data: null }
+  return context.errors.rpc(error)
 }
 
 function send(exchange: GatewayExchange, message: object): void {

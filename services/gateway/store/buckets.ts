@@ -6,10 +6,7 @@ export interface BucketRow {
   readonly name: string
   /** RFC 3339, nanoseconds. */
   readonly created: string
-  /**
-   * When an entry at the root of the bucket was last added or removed; kept only under the quirk
-   * `moving-creation-date`.
-   */
+  /** When an entry at the root of the bucket was last added or removed; kept only where `KeyRules` keep it. */
   readonly changed: string
   /** Id of the account that made it. */
   readonly owner: number

@@ -42,7 +42,7 @@ async function begin(t: Test) {
   const holds = new Holds(late, {} as Bodies, run, silentLog)
   const dealService = new DealService({
     ...{ db: late, run, network, log: silentLog, bodies: {} as Bodies, holds, clock, tasks },
-    quirks: new Set(['empty-bucket-deals'] as const),
+    emptyBucketDeals: true,
     limits: { reconcileMs: 20 } as never,
   })
   t.teardown(async () => {

@@ -8,7 +8,7 @@ import { deleteBucket } from '../../../services/gateway/rpc/objects.js'
 import { type BucketRow, bucketLock } from '../../../services/gateway/store/buckets.js'
 import { Fences } from '../../../services/gateway/store/fences.js'
 import { Holds } from '../../../services/gateway/store/holds.js'
-import { KeyRules } from '../../../services/gateway/store/key-rules.js'
+import { anyKeys } from '../../../services/gateway/store/key-rules.js'
 import { ObjectChanges } from '../../../services/gateway/store/object-changes.js'
 import { newGeneration } from '../../../services/gateway/store/object-row.js'
 import type { Draft } from '../../../services/gateway/store/store-draft.js'
@@ -54,7 +54,7 @@ interface Index {
 function over(db: Database<GatewayTables>, run: Run, fates = new Fates()): Index {
   const bodies = fates as unknown as Bodies
   const holds = new Holds(db, bodies, run, silentLog)
-  const changes = new ObjectChanges(db, bodies, clock, new KeyRules(new Set()), holds, new Fences(clock))
+  const changes = new ObjectChanges(db, bodies, clock, anyKeys, holds, new Fences(clock))
   return { db, changes, holds, run }
 }
 
@@ -179,7 +179,7 @@ t.test('a bucket with objects is refused before a write under way has ended', { 
     { locks: [], shares: [bucketLock(bucket)] },
   )
   await gate.reached()
-  const asked = { context: { db, quirks: new Set() }, identity: { id: OWNER } } as never
+  const asked = { context: { db }, identity: { id: OWNER } } as never
   await t.rejects(async () => deleteBucket.run({ bucketName: 'bucket' }, asked), new GatewayError('BucketNotEmpty'))
   gate.open()
   await write

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { featuresOf } from '../../../services/gateway/quirks.js'
+import { featuresOf } from '../../../services/gateway/legacy/quirks.js'
 import { legacy, parseQuirks, type QuirkName } from '../../../services/index.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { Client, MOZILLA, startGateway, twoAccounts } from './client.js'

@@ -1,3 +1,5 @@
+import { type Feature, features } from '../features.js'
+
 /**
  * Deviations of public deployments from the expected behaviour, one flag each, so that a client can be tested against
  * each alone. Recorded from MinIO RELEASE.2019-09-11T19-53-16Z
@@ -111,29 +113,6 @@ export function parseQuirks(text: string): readonly QuirkName[] {
   })
 }
 
-/** Capabilities beyond the specification. web.ServerInfo advertises them, because clients rely on them. */
-export type Feature =
-  | 'paged-listing'
-  | 'object-head'
-  | 'exact-remove'
-  | 'any-key'
-  | 'deal-tokens'
-  | 'deal-status'
-  | 'deal-providers'
-  | 'deal-eviction'
-  | 'deal-verification'
-  | 'deal-list'
-  | 'offline-deals'
-  | 'fixed-creation-date'
-  | 'network-control'
-  | 'write-fences'
-  | 'state-epoch'
-  | 'upload-quota'
-  | 'bucket-quota'
-  | 'object-records'
-  | 'versions'
-  | 'locks'
-
 const ofOneVersion: Record<Exclude<Feature, 'versions' | 'locks'>, readonly QuirkName[]> = {
   'paged-listing': [
     'one-level-listing',
@@ -182,9 +161,12 @@ const contradictions: Record<Feature, readonly QuirkName[]> = {
   locks: ofVersions,
 }
 
-/** @param missing features that this gateway has no parts for, whatever its quirks */
+/**
+ * The features of a gateway with these quirks, which withdraw what they contradict.
+ * @param missing features that this gateway has no parts for, whatever its quirks
+ */
 export function featuresOf(active: ReadonlySet<QuirkName>, missing: ReadonlySet<Feature>): Feature[] {
-  return (Object.keys(contradictions) as Feature[]).filter(
+  return features.filter(
     (feature) => !missing.has(feature) && !contradictions[feature].some((quirk) => active.has(quirk)),
   )
 }
