@@ -1,16 +1,8 @@
 import { hash } from 'node:crypto'
 import { readBounded } from '../common/bounded-text.js'
 import { parseObject } from '../common/json.js'
-import {
-  ALGORITHM,
-  canonicalRequest,
-  credentialScope,
-  formatTimestamp,
-  signature,
-  signingKey,
-  stringToSign,
-  uriEncode,
-} from '../common/sigv4.js'
+import { RequestSigner } from '../common/sign-request.js'
+import { uriEncode } from '../common/sigv4.js'
 import { describeError, Failure } from './command.js'
 import type { Signer } from './running.js'
 
@@ -44,9 +36,11 @@ export async function callEndpoint(
     .sort()
     .join('&')
   const text = body === undefined ? '' : JSON.stringify(body)
+  const asked = { method, path, query, host: url.host, payloadHash: hash('sha256', text, 'hex') }
+  const { host: _, ...headers } = new RequestSigner(signer, signer.region).sign(asked)
   const response = await fetch(`${url.origin}${path}?${query}`, {
     method,
-    headers: signHeaders({ method, path, query, host: url.host, text, signer }),
+    headers,
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(body !== undefined && { body: text }),
@@ -58,31 +52,4 @@ export async function callEndpoint(
   const [, reason] = /<Message>([^<]{1,500})<\/Message>/.exec(answer) ?? []
   const reported = reason ?? parseObject(answer)?.Message ?? `its answer is HTTP ${response.status}`
   throw new Failure(`${url.origin} refuses ${path}: ${reported}`, { cause: response.status })
-}
-
-interface Signable extends Pick<Endpoint, 'signer'> {
-  readonly method: string
-  /** Canonical, as `query` is. */
-  readonly path: string
-  readonly query: string
-  readonly host: string
-  readonly text: string
-}
-
-/** Headers of a request to S3 that sign it and its body. */
-function signHeaders({ method, path, query, host, text, signer }: Signable): Record<string, string> {
-  const timestamp = formatTimestamp(new Date())
-  const date = timestamp.slice(0, 8)
-  const payloadHash = hash('sha256', text, 'hex')
-  const { region, sessionToken } = signer
-  const token: Record<string, string> = sessionToken === undefined ? {} : { 'x-amz-security-token': sessionToken }
-  const signed: Record<string, string> = { 'x-amz-content-sha256': payloadHash, 'x-amz-date': timestamp, ...token }
-  const headers = Object.entries({ host, ...signed })
-  const signedHeaders = headers.map(([name]) => name).join(';')
-  const canonical = canonicalRequest({ method, path, query, headers, signedHeaders, payloadHash })
-  const scope = credentialScope(date, region, 's3')
-  const key = signingKey(signer.secretAccessKey, date, region, 's3')
-  const mark = signature(key, stringToSign(ALGORITHM, timestamp, scope, canonical))
-  const credential = `Credential=${signer.accessKeyId}/${scope}`
-  return { ...signed, authorization: `${ALGORITHM} ${credential}, SignedHeaders=${signedHeaders}, Signature=${mark}` }
 }

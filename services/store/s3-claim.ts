@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { parseObject } from '../../common/json.js'
 import type { ServicesLog } from '../log.js'
 import { BodyError } from './bodies.js'
-import { type S3Client, S3Refusal } from './s3-client.js'
+import type { S3Client } from './s3-client.js'
+import { S3Refusal } from './s3-refusal.js'
 
 /** What the index knows of its claim of a folder of a store. */
 export interface ClaimRecord {

@@ -2,8 +2,9 @@ import { crc32 } from '@node-rs/crc32'
 import { childText, element } from '../../common/xml.js'
 import { Blocks } from '../http/body.js'
 import { BodyError, type NewBody, nameAgain, type StoredBody } from './bodies.js'
-import { bare, type S3Client, S3Refusal, unavailable } from './s3-client.js'
+import { bare, type S3Client } from './s3-client.js'
 import { BodyMemory, type Hold } from './s3-memory.js'
+import { S3Refusal, unavailable } from './s3-refusal.js'
 
 const MiB = 1024 * 1024
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { isPassing, type S3Client, S3Refusal } from '../../../services/store/s3-client.js'
+import type { S3Client } from '../../../services/store/s3-client.js'
+import { isPassing, S3Refusal } from '../../../services/store/s3-refusal.js'
 import { clientOf, first, refuse } from './local-store.js'
 
 const read = (client: S3Client) => client.retry((_, signal) => client.ask({ method: 'GET', key: 'key' }, signal))
