@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import pLimit from 'p-limit'
+import { pauseAfter } from '../common/backoff.js'
 import { upTo } from '../common/lru.js'
 import { MINUTE_MS } from '../common/time.js'
 
-/** Delay after the first failure that counts, doubled by every further one up to the maximum, ms. */
-const FIRST_WAIT_MS = 1000
-const MAX_WAIT_MS = MINUTE_MS
+/** Delay after the failures that count. */
+const BACKOFF = { firstMs: 1000, longestMs: MINUTE_MS }
 
 /** Failures are forgotten when no other follows for this long, ms. Longer than the longest delay. */
 export const FORGET_MS = 15 * MINUTE_MS
@@ -22,8 +22,7 @@ interface Failures {
 
 /** ms, after so many failures, of which some are free. */
 export function waitAfter(count: number, free: number): number {
-  const doublings = Math.min(count - free, 30)
-  return doublings < 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** doublings, MAX_WAIT_MS)
+  return count < free ? 0 : pauseAfter(count - free + 1, BACKOFF)
 }
 
 /** Counts failures by key, and makes a key wait longer with each. Memory is bounded: keep keys short. */

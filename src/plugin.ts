@@ -5,6 +5,7 @@
 
 /** For schemas of options and documents, so that plugins need no dependency on zod. */
 export { z } from 'zod'
+export { type Backoff, jitteredPause, pauseAfter } from '../common/backoff.js'
 export {
   type ChecksumAlgorithm,
   checksumAlgorithms,

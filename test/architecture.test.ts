@@ -104,6 +104,9 @@ const HOMES: Readonly<Record<string, string>> = {
 /** Commands, which make one request each: the only users of global fetch. */
 const GLOBAL_FETCH = ['cli/doctor/gateway-mistakes.ts', 'cli/encryption/age-source.ts', 'cli/endpoint-call.ts']
 
+/** Have a pause of their own that doubles: the home of backoff, and what draws all of the pause at random. */
+const DOUBLE = /^(common\/backoff|services\/store\/postgres(-\w+)?)\.ts$|notifications\/delivery\.ts$/
+
 /** What imitates public gateways, and what assembles the embedded one: the only services that know the word quirk. */
 const KNOW_QUIRKS = /^services\/(gateway\/(legacy\/|(assemble|gateway)\.ts$)|(index|worker)\.ts$)/
 
@@ -172,6 +175,17 @@ for (const [name, home] of Object.entries(HOMES)) {
   )
   t.ok(users.length > 0 && users.every((file) => file.startsWith(home)), `${home} alone imports ${name}: ${users}`)
 }
+
+t.same(
+  [...files]
+    .filter(
+      ([file, text]) =>
+        !DOUBLE.test(file) && /_MS \* 2 \*\*|Math\.min\((2 \* (pause|wait)|(pause|wait) \* 2)\b/.test(text),
+    )
+    .map(([file]) => file),
+  [],
+  'pauses that double come from common/backoff.ts',
+)
 
 t.same(
   [...files]

@@ -49,9 +49,8 @@ const LOOK_MS = MINUTE_MS
 /** After at least so many tasks, a job fails if more of them have failed than have not. */
 const JUDGED_TASKS = 1000
 
-/** Pauses while the gateway does not answer double from the first, ms. */
-const GATEWAY_FIRST_MS = 30_000
-const GATEWAY_LAST_MS = 10 * MINUTE_MS
+/** While the gateway does not answer. */
+const BACKOFF = { firstMs: 30_000, longestMs: 10 * MINUTE_MS }
 
 export const WAITING_FOR_GATEWAY = 'WaitingForGateway'
 export const WAITING_FOR_BUDGET = 'WaitingForBudget'
@@ -220,9 +219,7 @@ class Batch {
 
   /** Puts the job off, for longer each time. */
   #later(phase: string, cause?: S3Error): Retry {
-    const { putOff } = this.#job
-    const times = putOff?.message === phase ? putOff.times : 0
-    return new Retry(Math.min(GATEWAY_FIRST_MS * 2 ** times, GATEWAY_LAST_MS), phase, { cause })
+    return Retry.again(this.#job, phase, BACKOFF, cause)
   }
 
   async #chunk(number: number): Promise<BatchRecord> {

@@ -53,9 +53,8 @@ const DAY_MS = 24 * 3600_000
 /** Pause before another run of the same configuration is tried again, ms. */
 const BUSY_MS = 5000
 
-/** Pauses while the gateway does not answer, ms: doubled each time, for at most a day. */
-const FIRST_PAUSE_MS = 5000
-const LAST_PAUSE_MS = 15 * 60_000
+/** While the gateway does not answer, for at most a day. */
+const BACKOFF = { firstMs: 5000, longestMs: 15 * 60_000 }
 
 /**
  * Writes an inventory, file after file. What is stored is on record, so that a run that was interrupted goes on behind
@@ -93,9 +92,8 @@ export function inventoryRuns(deps: RunDeps): JobKind<RunInput, RunResult> {
 /** A Retry while the gateway or the state does not answer, else the error: what is broken here stays so. */
 function patiently({ putOff, signal }: RunningJob<RunInput>, error: unknown, now: number): unknown {
   if (signal.aborted || !(error instanceof S3Error) || error.status < 502) return error
-  const { times, since } = putOff ?? { times: 0, since: now }
-  if (now - since >= DAY_MS) return error
-  return new Retry(Math.min(FIRST_PAUSE_MS * 2 ** times, LAST_PAUSE_MS), error.code, { cause: error })
+  if (now - (putOff?.since ?? now) >= DAY_MS) return error
+  return Retry.again({ putOff }, error.code, BACKOFF, error)
 }
 
 async function runAlone(deps: RunDeps, job: RunningJob<RunInput>): Promise<RunResult> {

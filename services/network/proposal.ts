@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as dagCbor from '@ipld/dag-cbor'
 import { CID } from 'multiformats/cid'
-import { MINUTE_MS } from '../../common/time.js'
 import type { ServicesLog } from '../log.js'
-import { type Database, DatabaseUnavailableError, LeaseLostError } from '../store/database.js'
+import type { Database } from '../store/database.js'
 import { type DealRecord, type DealSchedule, madeDeal } from './deal-record.js'
 import { ByReference, type DealTable } from './deal-table.js'
 import { addressOfMiner, tokenBytes } from './fil.js'
@@ -120,27 +118,6 @@ export function draftDeal(facts: DealFacts, wallet: Wallet): DealRecord {
 }
 
 const MAX_REFERENCE = 128
-
-/** Pause before a transaction that may have taken place is repeated, ms. */
-const AGAIN_MS = 200
-
-/**
- * Repeats a transaction while the database is not available, because the one before may have taken place: `work` finds
- * out. Rejects with DatabaseUnavailableError when the signal aborts before it is known, or after a minute: others wait
- * for the place of this deal, and who asks for it again finds it.
- */
-export async function untilKnown<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const latest = performance.now() + MINUTE_MS
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof DatabaseUnavailableError) || error instanceof LeaseLostError) throw error
-      await sleep(AGAIN_MS, undefined, { signal }).catch(() => {})
-      if (signal.aborted || performance.now() >= latest) throw error
-    }
-  }
-}
 
 type DealDatabase = Database<{ readonly deals: DealTable }>
 

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { formatDecimal } from '../../common/decimal.js'
-import { type Database, DatabaseUnavailableError } from '../store/database.js'
+import type { Database } from '../store/database.js'
+import { untilKnown } from '../store/until-known.js'
 import {
   EARNED,
   ISSUED,
@@ -22,9 +22,8 @@ interface LedgerTables {
   readonly locks: LockTable
 }
 
-/** Most attempts at a funding of which it is unknown whether it has taken place, and the pause between them, ms. */
-const MAX_ATTEMPTS = 10
-const PAUSE_MS = 500
+/** Longest time in which a funding is repeated of which it is unknown whether it has taken place, ms. */
+const FUND_MS = 5000
 
 /** Payments in the embedded ledger: coins without a value, for one service. Each step is one transaction. */
 export class EmbeddedPayments implements Payments {
@@ -64,15 +63,7 @@ export class EmbeddedPayments implements Payments {
 
   /** As `fund`, and repeats it while the database is away: it may have taken place unseen. */
   async fundSurely(address: string, amount: bigint, reference: string, now: number): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.fund(address, amount, reference, now)
-        return
-      } catch (error) {
-        if (!(error instanceof DatabaseUnavailableError) || attempt === MAX_ATTEMPTS) throw error
-        await sleep(PAUSE_MS)
-      }
-    }
+    await untilKnown(() => this.fund(address, amount, reference, now), { forMs: FUND_MS })
   }
 
   /**

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseAfter } from '../../common/backoff.js'
 import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
 import type { KnownStores } from '../api/gateway.js'
@@ -13,9 +14,8 @@ interface GuardOptions {
   readonly log: Logger
 }
 
-/** Pause before a hanging store is probed, ms. Doubles up to the longest pause. */
-const FIRST_PAUSE_MS = 200
-const MAX_PAUSE_MS = 2000
+/** Before a hanging store is probed. */
+const BACKOFF = { firstMs: 200, longestMs: 2000 }
 
 /**
  * Timeouts that a single call may wait while others are answered: it may be queued behind many calls, or
@@ -103,8 +103,8 @@ export class Guard {
   /** Half-open state: one call at a time, for which no client waits. */
   async #probe(): Promise<void> {
     const { log, store, probe } = this.#options
-    for (let pause = FIRST_PAUSE_MS; !this.#closed; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
-      await sleep(pause, undefined, { ref: false })
+    for (let failures = 1; !this.#closed; failures++) {
+      await sleep(pauseAfter(failures, BACKOFF), undefined, { ref: false })
       if (this.#closed) return
       try {
         await this.#limited(probe, () => {})

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseAfter } from '../../../common/backoff.js'
 import type { Logger } from '../../../common/log.js'
 import type { FamilySnapshot } from '../../../common/metrics.js'
 import { withinDeadline } from '../../../common/time.js'
@@ -29,8 +30,7 @@ interface SupervisorOptions {
 export const WORKER_NUMBER = 'DEALGATE_WORKER_NUMBER'
 
 /** Pause before a worker that died is started again, ms. Doubles while workers die within STEADY_MS. */
-const FIRST_PAUSE_MS = 100
-const MAX_PAUSE_MS = 30_000
+const BACKOFF = { firstMs: 100, longestMs: 30_000 }
 const STEADY_MS = 60_000
 /** Attempts to start the first worker, while it is killed before it is ready. */
 const FIRST_ATTEMPTS = 5
@@ -116,7 +116,7 @@ export class Supervisor {
 
   /** One that ends by itself has said why, and would again; one that is killed says nothing of the next one. */
   async #first(): Promise<string> {
-    for (let attempt = 1, pause = FIRST_PAUSE_MS; ; attempt++, pause *= 2) {
+    for (let attempt = 1; ; attempt++) {
       const outcome = await new Promise<string | Death>((resolve) => {
         this.#fork(1, { onReady: resolve, onStillborn: resolve })
       })
@@ -124,6 +124,7 @@ export class Supervisor {
       const reason = reasonOf(outcome)
       if (outcome.signal === null) throw new Failure('Worker 1 could not start.')
       if (attempt === FIRST_ATTEMPTS) throw new Failure(`Worker 1 could not start in ${attempt} attempts: ${reason}.`)
+      const pause = pauseAfter(attempt, BACKOFF)
       this.#options.log.error({ worker: 1, ...outcome, reason, pauseMs: pause }, DIED)
       await sleep(pause)
     }
@@ -138,9 +139,9 @@ export class Supervisor {
   /**
    * @param onReady called with the address
    * @param onStillborn called when the worker dies before it is ready. Default: it is started again
-   * @param pause before the worker is started again, ms
+   * @param attempt of how many in a row this is one, from 1
    */
-  #fork(number: number, { onReady, onStillborn }: Expected = {}, pause = FIRST_PAUSE_MS): Worker {
+  #fork(number: number, { onReady, onStillborn }: Expected = {}, attempt = 1): Worker {
     const began = performance.now()
     let ready = false
     const worker = cluster.fork({ [WORKER_NUMBER]: String(number) })
@@ -176,7 +177,8 @@ export class Supervisor {
       const death = { code, signal }
       if (!ready && onStillborn) return onStillborn(death)
       if (this.#stopping) return
-      const next = performance.now() - began > STEADY_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, MAX_PAUSE_MS)
+      const next = performance.now() - began > STEADY_MS ? 1 : attempt + 1
+      const pause = pauseAfter(attempt, BACKOFF)
       this.#options.log.error({ worker: number, ...death, reason: reasonOf(death), pauseMs: pause }, DIED)
       this.#restarts.set(
         number,

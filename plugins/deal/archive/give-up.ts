@@ -1,4 +1,4 @@
-import type { Archive, StoredObject } from 'dealgate/plugin'
+import { type Archive, pauseAfter, type StoredObject } from 'dealgate/plugin'
 import { isEvicted } from '../configuration.js'
 import type { DealDeps } from '../deps.js'
 import { type DealRecord, endBegins, idOf } from '../records/deal-record.js'
@@ -7,10 +7,10 @@ import { askToEvict } from './copy-calls.js'
 import type { LocalCopy } from './local-copies.js'
 import { restore } from './restore.js'
 
-/** Pause before an eviction that failed is retried, ms; doubled each time. */
-const FIRST_PAUSE_MS = 10 * 60_000
 const DAY_MS = 86_400_000
-const MAX_PAUSE_MS = DAY_MS
+
+/** Before an eviction that failed is retried. */
+const BACKOFF = { firstMs: 10 * 60_000, longestMs: DAY_MS }
 
 /** Asks the gateway to evict its copies of objects in classes GLACIER and DEEP_ARCHIVE, where no data can be lost. */
 export class GiveUp {
@@ -99,7 +99,7 @@ export class GiveUp {
       return this.#gone(copy, object, verified)
     }
     const failures = (copy.failures ?? 0) + 1
-    const due = host.now() + Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MAX_PAUSE_MS)
+    const due = host.now() + pauseAfter(failures, BACKOFF)
     if (failures === 1) await this.#record(copy, 'EvictionRefused', { message: why.join(' ') })
     await copies.replace(copy, { ...copy, failures, due })
     host.log.info({ bucket, key, why, failures }, 'the gateway refused to evict its copy of an object in class GLACIER')

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { OutcomeUnknown, type RunningJob, S3Error } from 'dealgate/plugin'
+import { OutcomeUnknown, pauseAfter, type RunningJob, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { GatewayDeal } from '../deal-answers.js'
 import type { DealClient } from '../deal-client.js'
@@ -93,8 +93,7 @@ export async function finishDeal(
   }
 }
 
-const FIRST_WAIT_MS = 500
-const MAX_WAIT_MS = 5000
+const LOOKS = { firstMs: 500, longestMs: 5000 }
 
 /**
  * Reports the gateway's progress with the deal of this job while `work` is pending. Settles as `work` does.
@@ -117,9 +116,9 @@ export async function watchProgress<T>(
 }
 
 async function watch(client: DealClient, job: RunningJob<unknown>, token: string, signal: AbortSignal): Promise<void> {
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
+  for (let looks = 1; !signal.aborted; looks++) {
     try {
-      await sleep(wait, undefined, { signal, ref: false })
+      await sleep(pauseAfter(looks, LOOKS), undefined, { signal, ref: false })
     } catch {
       return
     }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Context,
   type JobKind,
+  pauseAfter,
   type RestoreOrder,
   type RunningJob,
   S3Error,
@@ -143,21 +144,20 @@ function removed(key: string): Failure {
   return { Key: key, Code: 'NoSuchKey', Message: 'The object was removed while it was being restored.' }
 }
 
-const FIRST_LOOK_MS = 200
-const LAST_LOOK_MS = 30_000
+const LOOKS = { firstMs: 200, longestMs: 30_000 }
 
 async function arrival(
   context: Context,
   { bucket, key, revision }: Version,
   signal: AbortSignal,
 ): Promise<Failure | undefined> {
-  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, LAST_LOOK_MS)) {
+  for (let looks = 1; ; looks++) {
     const object = await context.store.findRevision(bucket, key, revision)
     if (!object) return removed(key)
     const { state } = context.archive.presence(object)
     if (state === 'cold')
       return { Key: key, Code: 'InvalidObjectState', Message: 'No deal delivered the object. Its job says why.' }
     if (state !== 'restoring') return undefined
-    await sleep(pause, undefined, { signal, ref: false })
+    await sleep(pauseAfter(looks, LOOKS), undefined, { signal, ref: false })
   }
 }

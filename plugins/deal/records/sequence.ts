@@ -1,4 +1,12 @@
-import { type Locks, type PluginState, type Records, Retry, type RunningJob, S3Error } from 'dealgate/plugin'
+import {
+  type Backoff,
+  type Locks,
+  type PluginState,
+  type Records,
+  Retry,
+  type RunningJob,
+  S3Error,
+} from 'dealgate/plugin'
 
 const SHARD = 100
 
@@ -61,10 +69,7 @@ export class Sequence {
 }
 
 /** Backoff of a job while the gateway or network is down, ms. */
-export interface RetryTimes {
-  /** First pause; doubled each time. */
-  readonly firstMs: number
-  readonly longestMs: number
+export interface RetryTimes extends Backoff {
   /** Deadline, counted from the first failure. */
   readonly altogetherMs: number
 }
@@ -91,12 +96,12 @@ export function patiently(
   { putOff, signal }: Pick<RunningJob<unknown>, 'putOff' | 'signal'>,
   error: unknown,
   now: number,
-  { firstMs, longestMs, altogetherMs }: RetryTimes,
+  { altogetherMs, ...backoff }: RetryTimes,
 ): unknown {
   if (signal.aborted || !isPassing(error)) return error
-  const { times, since } = putOff?.message === REASON ? putOff : { times: 0, since: now }
+  const since = putOff?.message === REASON ? putOff.since : now
   if (now - since >= altogetherMs) return error
-  return new Retry(Math.min(firstMs * 2 ** times, longestMs), REASON, { cause: error })
+  return Retry.again({ putOff }, REASON, backoff, error)
 }
 
 /** Runs the work of a job, which is retried after these times. `failed` is called before it fails for good. */

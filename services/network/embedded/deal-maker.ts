@@ -1,12 +1,13 @@
 import { DAY_MS } from '../../../common/time.js'
 import { Clock } from '../../clock.js'
 import { type Database, tableOf } from '../../store/database.js'
+import { untilKnown } from '../../store/until-known.js'
 import { checkTerms, type DealRecord, type DealSchedule, reasonToReject } from '../deal-record.js'
 import type { DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
 import { type DealRequest, type DealTerms, NetworkError } from '../network.js'
 import type { DealPacker, PackedDeal } from '../packing.js'
-import { type DealFacts, draftDeal, untilKnown } from '../proposal.js'
+import { type DealFacts, draftDeal } from '../proposal.js'
 import type { Wallets } from '../wallet.js'
 import type { Cars, LooseCarTable } from './cars.js'
 import type { ProviderTerms } from './catalogue.js'
@@ -103,7 +104,7 @@ export class DealMaker {
       const facts = { reference, terms, price, dataCid, carSize, piece, schedule, rejection, waiting: false, custody }
       const record = await proposer.draft(facts, wallet)
       signal.throwIfAborted()
-      kept = await untilKnown(() => this.#record(record), signal)
+      kept = await untilKnown(() => this.#record(record), { signal })
       return kept
     } finally {
       // Another process may have made the deal meanwhile.

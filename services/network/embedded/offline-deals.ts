@@ -1,4 +1,5 @@
 import type { Database } from '../../store/database.js'
+import { untilKnown } from '../../store/until-known.js'
 import { checkTerms, type DealRecord, madeDeal } from '../deal-record.js'
 import { ByReference, type DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
@@ -12,7 +13,7 @@ import {
   type ProposalRequest,
 } from '../network.js'
 import { wholeCar } from '../pack/car/car-reader.js'
-import { type DealRegistry, untilKnown } from '../proposal.js'
+import type { DealRegistry } from '../proposal.js'
 import type { Cars, LooseCarTable } from './cars.js'
 import { applyFaults, type FaultTable } from './control.js'
 import type { Proposer } from './deal-maker.js'
@@ -107,7 +108,7 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
     const piece = { pieceCid, pieceSize }
     const facts = { reference, terms, price, dataCid, carSize, piece, schedule, rejection, waiting: true }
     const record = await proposer.draft({ ...facts, custody: undefined }, wallet)
-    return untilKnown(() => db.transaction(({ deals }) => deals.addOnce(record)), signal)
+    return untilKnown(() => db.transaction(({ deals }) => deals.addOnce(record)), { signal })
   }
 
   async #import(dealCid: string, car: PackedCar, signal: AbortSignal): Promise<DealRecord> {
@@ -137,8 +138,8 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
         await tables.deals.receive(dealCid, custody, await scheduled(tables))
         await tables.looseCars.settle(custody)
       }
-      await untilKnown(() => db.transaction(receive), signal)
-      kept = await untilKnown(() => registry.record(dealCid), signal)
+      await untilKnown(() => db.transaction(receive), { signal })
+      kept = await untilKnown(() => registry.record(dealCid), { signal })
       return kept
     } finally {
       if (kept?.custody !== custody) cars.discard(custody)

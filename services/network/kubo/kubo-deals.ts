@@ -1,12 +1,13 @@
 import { Clock } from '../../clock.js'
 import type { ServicesLog } from '../../log.js'
 import type { Database } from '../../store/database.js'
+import { untilKnown } from '../../store/until-known.js'
 import { checkTerms, type DealRecord } from '../deal-record.js'
 import type { DealTable } from '../deal-table.js'
 import type { EpochClock } from '../epoch-clock.js'
 import { type DealRequest, NetworkError, type Provider } from '../network.js'
 import type { DealPacker, PackedDeal } from '../packing.js'
-import { draftDeal, untilKnown } from '../proposal.js'
+import { draftDeal } from '../proposal.js'
 import type { Wallets } from '../wallet.js'
 import { asUnavailable } from './kubo-errors.js'
 import type { KuboNode } from './kubo-node.js'
@@ -88,7 +89,7 @@ export class KuboDeals {
             await tables.pins.renew(dataCid, Date.now())
             return tables.deals.addOnce(record)
           }
-          return untilKnown(() => db.transaction(keep), signal)
+          return untilKnown(() => db.transaction(keep), { signal })
         },
         signal,
       )

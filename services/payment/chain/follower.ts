@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { jitteredPause } from '../../../common/backoff.js'
 import type { ServicesLog } from '../../log.js'
 import type { Database, Lease } from '../../store/database.js'
 import { type ChainEvent, ChainMisuse } from './abi.js'
@@ -11,8 +12,7 @@ const FIRST_STEP = 500
 const MAX_STEP = 4000
 
 /** Shortest and longest wait after failures, ms. */
-const FIRST_WAIT_MS = 1000
-const MAX_WAIT_MS = 60_000
+const BACKOFF = { firstMs: 1000, longestMs: 60_000 }
 
 /** Decimals of the token that the service counts in. */
 const MAX_DECIMALS = 36
@@ -99,8 +99,7 @@ export class ChainFollower {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof ChainMisuse) log.error({ reason }, 'Payments on the chain do not count: check the options.')
     else if (this.#failures === 1) log.warn({ reason }, 'Could not follow the chain. Trying again.')
-    const wait = Math.min(FIRST_WAIT_MS * 2 ** (this.#failures - 1), MAX_WAIT_MS)
-    return wait * (0.5 + Math.random() / 2)
+    return jitteredPause(this.#failures, BACKOFF)
   }
 
   async #advance(): Promise<boolean> {

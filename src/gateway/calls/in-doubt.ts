@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseAfter } from '../../../common/backoff.js'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger, Logging } from '../../../common/log.js'
 import type { UploadResult } from '../../api/gateway.js'
@@ -12,11 +13,10 @@ const MAX_WRITES = 1000
 /** Most bytes of such writes that may wait in memory for a gateway that does not read them, in total. */
 const MAX_UNSENT_BYTES = 16 * 1024 * 1024
 /**
- * Pause between the end of a connection and the first look at the gateway, ms: the gateway may still carry out what it
- * received.
+ * Between the end of a connection and the first look at the gateway, and between two looks: the gateway may still carry
+ * out what it received.
  */
-const GRACE_MS = 1000
-const MAX_PAUSE_MS = 10_000
+const BACKOFF = { firstMs: 1000, longestMs: 10_000 }
 
 /** The server stopped before the outcome of a write was known. The gateway may still carry it out. */
 export const UNRESOLVED = Symbol('unresolved')
@@ -129,7 +129,8 @@ export class InDoubtWrites {
     } catch {
       signal.throwIfAborted()
     }
-    for (let pause = GRACE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+    for (let looks = 1; ; looks++) {
+      const pause = pauseAfter(looks, BACKOFF)
       await sleep(pause, undefined, { signal, ref: false })
       try {
         return await look()
@@ -148,7 +149,7 @@ export class InDoubtWrites {
  */
 function isFinal(err: unknown, pause: number): boolean {
   if (!(err instanceof S3Error)) return false
-  return err.code === 'NoSuchBucket' || (err.code === 'AccessDenied' && pause >= MAX_PAUSE_MS)
+  return err.code === 'NoSuchBucket' || (err.code === 'AccessDenied' && pause >= BACKOFF.longestMs)
 }
 
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

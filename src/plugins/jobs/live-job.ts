@@ -1,3 +1,4 @@
+import { type Backoff, pauseAfter } from '../../../common/backoff.js'
 import { isMarked, S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger } from '../../../common/log.js'
 import type { Context, RunningJob } from '../../api/context.js'
@@ -210,6 +211,17 @@ export class Retry extends Error {
   constructor(afterMs: number, message: string, options?: ErrorOptions) {
     super(message, options)
     this.afterMs = afterMs
+  }
+
+  /** Puts a job off for longer each time that it is put off with this message. */
+  static again(
+    { putOff }: Pick<RunningJob<unknown>, 'putOff'>,
+    message: string,
+    backoff: Backoff,
+    cause?: Error,
+  ): Retry {
+    const times = putOff?.message === message ? putOff.times : 0
+    return new Retry(pauseAfter(times + 1, backoff), message, { cause })
   }
 
   get [RETRY](): true {

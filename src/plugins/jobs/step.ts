@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pauseAfter } from '../../../common/backoff.js'
 import { OutcomeUnknown, S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger } from '../../../common/log.js'
 import { HOUR_MS } from '../../../common/time.js'
@@ -45,8 +46,7 @@ const DECIDE_LAST_MS = 5 * 60_000
 
 /** Delay before a job whose step failed is tried again, ms. */
 const TROUBLE_MS = 5_000
-const WRITE_FIRST_MS = 100
-const WRITE_LAST_MS = 30_000
+const WRITE_BACKOFF = { firstMs: 100, longestMs: 30_000 }
 
 /** Takes a job one step further: runs it, or finds out its outcome. Never rejects. */
 export async function runStep(
@@ -186,7 +186,7 @@ async function askLater({ store, now }: StepDeps, id: string, longestMs = MAX_AS
   const written = await store.change(id, (present) => {
     const open = present.job.status === 'Unknown' || (present.held && present.job.status === 'New')
     if (!open) return present
-    const pause = Math.min(ASK_FIRST_MS * 2 ** present.asked, longestMs)
+    const pause = pauseAfter(present.asked + 1, { firstMs: ASK_FIRST_MS, longestMs })
     return { ...present, asked: Math.min(present.asked + 1, 30), notBefore: now() + pause }
   })
   return hasEnded(written.job.status) ? 'finished' : { againIn: Math.max(0, written.notBefore - now()) }
@@ -198,7 +198,7 @@ async function writeOutcome(
   live: LiveJob,
   to: (record: JobRecord) => JobRecord,
 ): Promise<JobRecord> {
-  for (let pause = WRITE_FIRST_MS; ; pause = Math.min(2 * pause, WRITE_LAST_MS)) {
+  for (let failures = 1; ; failures++) {
     try {
       return await store.change(live.job.id, (present) =>
         hasEnded(present.job.status) ? present : to(live.merged(present)),
@@ -206,7 +206,7 @@ async function writeOutcome(
     } catch (err) {
       if (stopping.aborted || (err instanceof S3Error && err.code === 'NoSuchJob')) throw err
       live.log.error({ err }, 'could not write the outcome of a job yet')
-      await sleep(pause, undefined, { signal: stopping, ref: false })
+      await sleep(pauseAfter(failures, WRITE_BACKOFF), undefined, { signal: stopping, ref: false })
     }
   }
 }

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Logger } from '../../../common/log.js'
-import { HOUR_MS, PeriodicTask } from '../../../common/time.js'
+import { HOUR_MS, PeriodicTask, withinDeadline } from '../../../common/time.js'
 import type { Job } from '../../api/jobs.js'
 import type { Lease } from '../../api/locks.js'
 import type { JobStore } from './job-store.js'
@@ -115,13 +115,10 @@ export class Workers {
     this.#timers.clear()
     for (const live of this.allLive()) live.interrupt('stopping')
     if (this.#working.size === 0) return
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, GRACE_MS)
-      this.#idle = () => {
-        clearTimeout(timer)
-        resolve()
-      }
+    const idle = new Promise<void>((resolve) => {
+      this.#idle = resolve
     })
+    await withinDeadline(idle, GRACE_MS).catch(() => {})
   }
 
   #fill(queue: KindQueue): void {

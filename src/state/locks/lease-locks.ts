@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { pauseAfter } from '../../../common/backoff.js'
 import type { Logger, Logging } from '../../../common/log.js'
 import type { HeldLock, LockOptions, Locks } from '../../api/locks.js'
 import type { Signals } from '../../api/state.js'
@@ -22,8 +23,8 @@ interface LeaseLockOptions {
 }
 
 const LEASE_MS = 30_000
-const FIRST_WAIT_MS = 10
-const MAX_WAIT_MS = 250
+/** Of attempts to take a lease that another process has. */
+const BACKOFF = { firstMs: 10, longestMs: 250 }
 
 /**
  * Time for which holders in this process pass a lease on before others that wait for it get it, ms. With three proxies,
@@ -155,14 +156,13 @@ export class LeaseLocks implements Locks {
 
   async #acquire(lease: Lease, until: number, logger: Logging): Promise<HeldLease> {
     const began = performance.now()
-    let wait = FIRST_WAIT_MS
     let free = false
     let wake = () => {
       free = true
     }
     this.#wake.set(lease.token, () => wake())
     try {
-      for (;;) {
+      for (let attempt = 1; ; attempt++) {
         const asked = performance.now()
         const time = await this.#store.acquire(lease, this.#ms, asked - began)
         if (time !== undefined) {
@@ -172,7 +172,7 @@ export class LeaseLocks implements Locks {
         if (!free) {
           // Jitter keeps proxies that wait for one lease from colliding repeatedly.
           await new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, wait * (0.5 + Math.random()))
+            const timer = setTimeout(resolve, pauseAfter(attempt, BACKOFF) * (0.5 + Math.random()))
             wake = () => {
               clearTimeout(timer)
               resolve()
@@ -183,7 +183,6 @@ export class LeaseLocks implements Locks {
         wake = () => {
           free = true
         }
-        wait = Math.min(wait * 2, MAX_WAIT_MS)
       }
     } catch (error) {
       // The lease may have been taken before the answer was lost, and a place in line must not keep others out.

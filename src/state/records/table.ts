@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyv, type KeyvStoreAdapter } from 'keyv'
+import { pauseAfter } from '../../../common/backoff.js'
 import { changedTooOften, recordsFailed } from '../errors.js'
 import type { Guard } from '../guard.js'
 
@@ -47,7 +48,7 @@ interface TableOptions {
 
 /** Attempts at a change when other proxies change the record at the same time; each time one of them succeeds. */
 const MAX_ATTEMPTS = 20
-const MAX_PAUSE_MS = 100
+const BACKOFF = { firstMs: 2, longestMs: 100 }
 
 /**
  * Records of one kind in Keyv. Throws every failure as S3Error ServiceUnavailable and never reports one as "no such
@@ -136,7 +137,7 @@ export class Table<T> {
       if (await this.#call(() => this.#store.swap(stored, text, next))) return changed
       if (attempt >= MAX_ATTEMPTS) throw changedTooOften()
       // Jitter keeps proxies that change one record from colliding repeatedly.
-      await sleep(Math.random() * Math.min(2 ** attempt, MAX_PAUSE_MS))
+      await sleep(Math.random() * pauseAfter(attempt, BACKOFF))
     }
   }
 
