@@ -246,7 +246,7 @@ export const options = Object.freeze({
   state: option('State', url('redis', 'rediss', 'postgres', 'postgresql'), {
     main: true,
     secret: true,
-    help: 'Database for data that the gateway cannot hold, shared by several proxies. Without it, SQLite in the data folder.',
+    help: 'Database for data that the gateway cannot hold, shared by several proxies: PostgreSQL, or Redis, which may lose acknowledged records and locks in a failover. Without it, SQLite in the data folder.',
   }),
   staging: option('State', wordOrPath('local', 'gateway'), {
     default: 'local',

@@ -5,10 +5,12 @@ import { HOUR_MS, withinDeadline } from '../../../common/time.js'
 import type { Backend } from '../backend.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../guard.js'
+import { openSignals } from '../lasting-signals.js'
+import { guarded } from '../locks/guarded-leases.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
 import { Table } from '../records/table.js'
 import { LEASE_SCHEMA, PostgresLeases } from './leases.js'
-import { openPostgresSignals } from './signals.js'
+import { postgresSignals } from './signals.js'
 import { PostgresStore } from './store.js'
 
 const CONNECT_MS = 5000
@@ -86,7 +88,7 @@ export async function openPostgresBackend(
   const cleaning = setInterval(clean, CLEAN_MS).unref()
   void clean()
   const query = (sql: string, values: readonly string[]) => guard.run(() => pool.query(sql, [...values]))
-  const { signals, close: closeSignals } = openPostgresSignals({ url, log, stream, timeoutMs, query })
+  const { signals, close: closeSignals } = openSignals(postgresSignals({ url, stream, timeoutMs, query }), log)
   return {
     table: (namespace, options) =>
       new Table({ store: new PostgresStore(pool, tableOf(namespace)), namespace, guard, ...options }),
@@ -94,12 +96,7 @@ export async function openPostgresBackend(
       (name) => new Table({ store: new PostgresStore(pool, tableOf(name)), namespace: 'epoch', guard }),
     ),
     locks: new LeaseLocks({
-      store: {
-        acquire: (lease, ms, waitedMs) => guard.run(() => leases.acquire(lease, ms, waitedMs)),
-        renew: (lease, ms) => guard.run(() => leases.renew(lease, ms)),
-        yield: (lease, ms) => guard.run(() => leases.yield(lease, ms)),
-        release: (lease) => guard.run(() => leases.release(lease)),
-      },
+      store: guarded(leases, guard),
       log,
       signals,
       ms: leaseMs,

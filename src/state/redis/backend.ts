@@ -1,16 +1,22 @@
 import { createClient, type RedisClientType } from '@keyv/redis'
+import { pauseAfter } from '../../../common/backoff.js'
 import type { Logger } from '../../../common/log.js'
 import { withinDeadline } from '../../../common/time.js'
 import type { Backend } from '../backend.js'
 import { reasonOf, StateError } from '../errors.js'
 import { Guard } from '../guard.js'
+import { openSignals } from '../lasting-signals.js'
+import { guarded } from '../locks/guarded-leases.js'
 import { LeaseLocks } from '../locks/lease-locks.js'
 import { Table } from '../records/table.js'
 import { RedisLeases } from './leases.js'
-import { openRedisSignals } from './signals.js'
+import { redisSignals } from './signals.js'
 import { RedisStore } from './store.js'
 
 const CONNECT_MS = 5000
+
+/** Before a connection that was lost is made anew. */
+const BACKOFF = { firstMs: 100, longestMs: 2000 }
 
 /** Kinds with one record per object, part or finished upload. They are too many to list and are never listed. */
 const UNLISTED: ReadonlySet<string> = new Set(['object', 'part', 'completed', 'epoch'])
@@ -48,7 +54,7 @@ export async function openRedisBackend(
       connectTimeout: CONNECT_MS,
       signal: ended.signal,
       // Without this, the first connect would be retried indefinitely.
-      reconnectStrategy: (attempt, cause) => (open ? Math.min(100 * 2 ** attempt, 2000) : cause),
+      reconnectStrategy: (attempt, cause) => (open ? pauseAfter(attempt + 1, BACKOFF) : cause),
     },
   }) as RedisClientType
   // Each kind of record adds a listener, and there are more than ten kinds.
@@ -71,10 +77,8 @@ export async function openRedisBackend(
     )
   }
   const guard = new Guard({ store: addressOf(url), timeoutMs, probe: () => client.ping(), log })
-  const leases = new RedisLeases((script, keys, args) =>
-    guard.run(() => client.eval(script, { keys, arguments: args })),
-  )
-  const { signals, close: closeSignals } = openRedisSignals(client, log)
+  const leases = new RedisLeases((script, keys, args) => client.eval(script, { keys, arguments: args }))
+  const { signals, close: closeSignals } = openSignals(redisSignals(client), log)
   const table: Backend['table'] = (namespace, options) =>
     new Table({
       store: new RedisStore(client, namespace, !UNLISTED.has(namespace)),
@@ -85,7 +89,7 @@ export async function openRedisBackend(
   return {
     table,
     identities: [table('epoch')],
-    locks: new LeaseLocks({ store: leases, log, signals, ms: leaseMs }),
+    locks: new LeaseLocks({ store: guarded(leases, guard), log, signals, ms: leaseMs }),
     signals,
     advice: () =>
       redisAdvice(
