@@ -1,14 +1,23 @@
-/** The door as a library. The package's entry `dealgate` adds the embedded services to it: see `cli/index.ts`. */
-export { codes, type S3Code } from '../common/errors/codes.js'
-export { type ErrorCode, OutcomeUnknown, S3Error } from '../common/errors/s3-error.js'
-export { createLogger, type Logger, redact } from '../common/log.js'
+/**
+ * The door as a library. The package's entry `dealgate` adds the embedded services to it: see `cli/index.ts`.
+ *
+ * @example
+ * import { createProxy } from 'dealgate'
+ *
+ * const gateway = { url: 'https://gateway.example', account: { accessKey, secretKey } }
+ * const proxy = await createProxy({ gateway, identities: [{ accessKeyId, secretAccessKey }], data: './data' })
+ * createServer(proxy).listen(9000)
+ */
+
+/** What `createProxy` and operations throw: S3Error, and PluginError for a plugin that cannot run. */
+export { S3Error } from '../common/errors/s3-error.js'
+/** The log that `createProxy` writes to. */
+export { createLogger, type Logger } from '../common/log.js'
+/** Follows a file of key pairs, for the option `identities`. */
 export { openCredentialsFile } from './access/documents.js'
-export type { Credentials, GatewayAccount, Identity } from './api/identity.js'
-export type { Limits } from './api/limits.js'
+/** Key pairs of clients, for programs that find them otherwise. */
+export type { Credentials, Identity } from './api/identity.js'
 export type { CredentialsFile, CredentialsFileOptions } from './auth/credentials-file.js'
-export type { AccountKeys } from './gateway/account/log-in.js'
 export { PluginError } from './plugins/define-plugin.js'
-export type { Webhook } from './s3/notifications/webhooks.js'
 export { createProxy } from './server/create-proxy.js'
-export { defaultLimits } from './server/limits.js'
 export type { Proxy, ProxyOptions } from './server/proxy-options.js'

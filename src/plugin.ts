@@ -1,30 +1,134 @@
 /**
- * The package's entry `dealgate/plugin`: what an author of a plugin needs. docs/plugins.md describes each part.
- * Plugins that spend money find more in `dealgate/paid`.
+ * The package's entry `dealgate/plugin`: what an author of a plugin needs, by subject. docs/plugins.md describes each;
+ * what the server does for a plugin is a member of its host, or of the context of a request or job. Plugins that spend
+ * money find more in `dealgate/paid`.
+ *
+ * @example
+ * import { defineCall, definePlugin, z } from 'dealgate/plugin'
+ *
+ * const greet = defineCall({
+ *   name: 'GetGreeting', source: 'README.md', summary: 'Greets the caller.', access: 'signed',
+ *   on: { method: 'GET', resource: 'service', path: '/-/hello/v1/greeting' },
+ *   result: z.object({ Greeting: z.string() }),
+ *   answer: async (_, { caller }) => ({ Greeting: `Hello, ${caller?.identity.accessKeyId}` }),
+ * })
+ * export default definePlugin({ name: 'hello', summary: 'Greets.', create: () => ({ operations: [greet] }) })
  */
 
-/** For schemas of options and documents, so that plugins need no dependency on zod. */
+// THE PLUGIN: what it declares, and what the server gives it.
+
+/** Schemas of options, queries, bodies and results, so that plugins need no dependency on zod. */
 export { z } from 'zod'
+export type { Logger } from '../common/log.js'
+/** PluginHost and what it has, PluginGauge, PeriodicWork, PluginServices. */
+export type * from './api/plugin.js'
+/** BucketSettings, and SettingTypes, to which a plugin adds its kind by `declare module 'dealgate/plugin'`. */
+export type * from './api/settings.js'
+/** `definePlugin` returns the default export of the module of a plugin. */
+export { definePlugin, type PluginFactory } from './plugins/define-plugin.js'
+
+// REQUESTS: those that the plugin answers, and what it answers.
+
+export type { Context } from './api/context.js'
+export type { Caller, Identity } from './api/identity.js'
+export type { AnyOperation, Operation } from './api/operation.js'
+export type { Reply, ReplyHeaders, S3Request } from './api/request.js'
+/** A body that is a form of a browser: `isForm` tells one, `openForm` reads it up to its file. */
+export { type FileForm, isForm, openForm } from './http/form/read-form.js'
+/** Results of calls: a page of a list, words for the log of changes, and an answer as a service gave it. */
+export { PageOf, type PageRequest, withChanges, withRaw } from './plugins/calls/call.js'
+/** A request with documents in JSON and XML, pages, client tokens and jobs, by the schemas of query, body and result. */
+export { defineCall } from './plugins/calls/define-call.js'
+/** A request in a form of its own, such as that of S3. */
+export { defineOperation } from './plugins/define-plugin.js'
+/**
+ * Replies of operations: `reply.xml(text)`, `reply.empty()`, `reply.noContent()`.
+ * @example reply.xml(xml.document('Shelf', xml.element('Name', name)))
+ */
+export * as reply from './plugins/parts/reply.js'
+/**
+ * XML documents of S3: `document`, `element`, `escape` write them, `read`, `parse` and `parseAny` read them in bounds,
+ * and `text`, `requireText`, `requireChildren`, `malformed` and `notOffered` take them apart.
+ * @example const name = xml.requireText(await xml.read(request, context, 'Shelf'), 'Shelf', 'Name')
+ */
+export * as xml from './plugins/parts/xml.js'
+/**
+ * The operations that read, set and remove a setting of a bucket with a sub-resource.
+ * @example bucketSetting({ name: 'BucketShelf', subresource: 'x-shelf', action: 'BucketShelf', get: { run: shelfOf } })
+ */
+export { bucketSetting } from './s3/bucket/bucket-setting.js'
+/** Continuation tokens of listings in the form of S3: a key, so that clients do not read it. */
+export { decodeToken, encodeToken } from './s3/bucket/list-objects.js'
+
+// ERRORS: what a handler or a job throws.
+
+/**
+ * S3Error is what a client gets; OutcomeUnknown says that something irrevocable was sent and its answer was lost.
+ * @example throw new S3Error('NoSuchShelf', { status: 404, message: 'No shelf has this name.' })
+ */
+export { type ErrorCode, OutcomeUnknown, S3Error } from '../common/errors/s3-error.js'
+/** Any thrown value as the S3Error that the server would answer with; its details are for the log alone. */
+export { toS3Error } from './http/error-reply.js'
+
+// JOBS: work that outlives requests and restarts. `context.callerJobs` orders them, `host.own.jobs` are all.
+
+/** How long to wait before the next try: doubling pauses in bounds, with chance where several wait. */
 export { type Backoff, jitteredPause, pauseAfter } from '../common/backoff.js'
-export {
-  type ChecksumAlgorithm,
-  checksumAlgorithms,
-  checksumHeader,
-  createChecksum,
-  prepareChecksum,
-} from '../common/checksums/checksums.js'
-export { networkOf } from '../common/cidr.js'
-export { codes, type S3Code } from '../common/errors/codes.js'
-export {
-  type ErrorCode,
-  OutcomeUnknown,
-  type OwnErrorOptions,
-  S3Error,
-  type S3ErrorOptions,
-} from '../common/errors/s3-error.js'
-export { formatAmount, parseAmount } from '../common/fil.js'
-export { createLogger, type Logger, redact } from '../common/log.js'
+/** Spreads work evenly: `next` waits for a turn, `settled` and `count` where the amount is known afterwards. */
 export { Pace } from '../common/pace.js'
+export type { JobKind, Jobs, RunningJob } from './api/context.js'
+export type { Job, JobFailure, JobProgress } from './api/jobs.js'
+/** What a job throws to run again later. */
+export { Retry } from './plugins/jobs/live-job.js'
+/** Whether a job in this state changes no more. */
+export { hasEnded } from './plugins/jobs/record.js'
+/** The idempotency token by which another service recognises the request of a job. */
+export { serviceTokenOf } from './plugins/jobs/tokens.js'
+
+// OBJECTS: as `context.store` has them.
+
+export type { ServerKey } from './api/encryption.js'
+export type { Archive } from './api/object-records.js'
+export type { Rewrapped, Source, StoredObject, StoreEntry } from './api/store.js'
+export type { VersionEntry } from './api/versions.js'
+/**
+ * A body to store, of bytes that the plugin makes.
+ * @example await context.store.put({ bucket, key, source: sourceOf(Buffer.from(text)), ... })
+ */
+export { sourceOf } from './objects/sources.js'
+/** The checksums of S3: `algorithms`, the header of each, and `open`, which begins one. */
+export * as checksums from './plugins/parts/checksums.js'
+
+// STORAGE CLASSES, HOOKS AND INVENTORIES: what a plugin adds to the requests of S3.
+
+export type { AdmittedWrite, ClassWrite, RestoreOrder, RestoreOutcome, TransitionedObject } from './api/archive.js'
+export type { Expansion, ExpansionSubject, StorageClass } from './api/context.js'
+export type { ObjectEvent, PluginHooks } from './api/hooks.js'
+export type { InventoryField, InventoryFields, InventoryValues } from './api/inventory.js'
+
+// REQUESTS IN THE NAME OF A CALLER: `host.perform` and `host.decide`, for work that a caller has ordered.
+
+export type { Decide, OwnRequest, Perform, RequestOwner } from './api/child-request.js'
+export type { OwnTerms, Transfer } from './api/request.js'
+/** A text as `OwnRequest.headers` has it, in the form of the wire. Throws InvalidArgument for what no header holds. */
+export { headerOf } from './http/headers.js'
+
+// RECORDS: durable data of a plugin, in `host.state`.
+
+export type { Lease, Locks } from './api/locks.js'
+export type { Records, Spool, State } from './api/state.js'
+/** Records in which an earlier release named a member otherwise. */
+export { renamedMember } from './state/records/renamed-member.js'
+
+// OTHER SERVICES: what plugins call, with the outcome of each call known or known to be unknown.
+
+/** The network of an address, by which clients without a key pair are counted. */
+export { networkOf } from '../common/cidr.js'
+/** Amounts of fil as texts, and in attofil. */
+export { formatAmount, parseAmount } from '../common/fil.js'
+/** A text without secrets, for logs. */
+export { redact } from '../common/log.js'
+/** The client of an HTTP service with answers in JSON, and what its errors mean for work that may be sent again. */
 export {
   AnswerLost,
   readAnswer,
@@ -35,88 +139,7 @@ export {
   type ServiceClientOptions,
   unrepeatable,
 } from '../common/service-client.js'
+/** The documents of the task platform and the payment API, by which answers are read and documented. */
 export { type DocumentFields, documents, type Kind, type KindOf, taskFields } from '../common/service-documents.js'
-export {
-  childText,
-  document,
-  element,
-  escapeXml,
-  notOffered,
-  notStrict,
-  parseDocument,
-  parseXml,
-  requireChildren,
-  requiredText,
-  type XmlNode,
-} from '../common/xml.js'
-export { requireBucketOwner } from './access/expected-owner.js'
-export { askedOf } from './access/required-actions.js'
-export { uriOf } from './access/values/acl-values.js'
-export type { Acl, ObjectAcl } from './api/access.js'
-export type {
-  AdmittedWrite,
-  ArchiveAccess,
-  ClassWrite,
-  Presence,
-  RestoreOrder,
-  RestoreOutcome,
-  TransitionedObject,
-} from './api/archive.js'
-export type { Decide, OwnRequest, Perform, RequestOwner } from './api/child-request.js'
-export type { Context, Expansion, ExpansionSubject, JobKind, Jobs, RunningJob, StorageClass } from './api/context.js'
-export type { ServerKey } from './api/encryption.js'
-export type { BucketStanding, Gateway, ListQuery } from './api/gateway.js'
+export type { BucketStanding, Gateway } from './api/gateway.js'
 export type { GatewayAnswer, GatewayCall } from './api/gateway-call.js'
-export type { ObjectEvent, ObjectEventName, Origin, PluginHooks } from './api/hooks.js'
-export type { Caller, Identity, Right } from './api/identity.js'
-export type { InventoryField, InventoryFields, InventoryValues } from './api/inventory.js'
-export type { Job, JobFailure, JobProgress } from './api/jobs.js'
-export type { Limits } from './api/limits.js'
-export type { Lease, Locks } from './api/locks.js'
-export type { Archive } from './api/object-records.js'
-export type { AnyOperation, Operation, Selector } from './api/operation.js'
-export type * from './api/plugin.js'
-export type { OwnTerms, Reply, ReplyHeaders, S3Request, Transfer } from './api/request.js'
-export type * from './api/settings.js'
-export type { Records, Spool, State } from './api/state.js'
-export type { Rewrapped, Source, Store, StoredObject, StoreEntry } from './api/store.js'
-export type { ObjectLock, VersionEntry } from './api/versions.js'
-export { canonicalId } from './auth/credentials.js'
-export { toS3Error } from './http/error-reply.js'
-export { type FileForm, isForm, openForm } from './http/form/read-form.js'
-export { headerOf } from './http/headers.js'
-export { requireDocument } from './http/read-request.js'
-export { empty, noContent, xml } from './http/reply.js'
-export { isKeyId } from './objects/encryption/key-file.js'
-export { digesting } from './objects/sources.js'
-export {
-  type Answer,
-  type AnsweredCall,
-  type CallRequest,
-  type JobCall,
-  type JobOrder,
-  PageOf,
-  type PageRequest,
-  withChanges,
-  withRaw,
-} from './plugins/calls/call.js'
-export { defineCall } from './plugins/calls/define-call.js'
-export { hashOf, readClientToken } from './plugins/calls/prepare.js'
-export type { PluginDefinition } from './plugins/define-plugin.js'
-export { defineOperation, definePlugin, PluginError, type PluginFactory } from './plugins/define-plugin.js'
-export { jobOf, seenBy, signatureOf } from './plugins/jobs/job-calls.js'
-export { Retry } from './plugins/jobs/live-job.js'
-export { narrowed, sessionOf } from './plugins/jobs/narrow.js'
-export { hasEnded, noSuchJob } from './plugins/jobs/record.js'
-export { serviceTokenOf } from './plugins/jobs/tokens.js'
-export { isHotClass } from './plugins/storage-class.js'
-export { aclOfWrite } from './s3/access/acl-operations.js'
-export { privateAcl } from './s3/access/acl-syntax.js'
-export { bucketSetting } from './s3/bucket/bucket-setting.js'
-export { decodeToken, encodeToken } from './s3/bucket/list-objects.js'
-export { ownerId } from './s3/bucket/owner.js'
-export { expirationOf } from './s3/lifecycle/rules.js'
-export { presenceOf } from './s3/object/storage-class.js'
-export { taggingDocument } from './s3/tags.js'
-export { hasVersions } from './s3/versions/version.js'
-export { renamedMember } from './state/records/renamed-member.js'

@@ -1,19 +1,4 @@
-import {
-  type Context,
-  type Decide,
-  hasEnded,
-  hashOf,
-  type Job,
-  jobOf,
-  narrowed,
-  noSuchJob,
-  requireBucketOwner,
-  S3Error,
-  type S3Request,
-  seenBy,
-  sessionOf,
-  signatureOf,
-} from 'dealgate/plugin'
+import { type Context, type Decide, hasEnded, type Job, S3Error, type S3Request } from 'dealgate/plugin'
 import { clientOf, requireHeld } from './admit.js'
 import type { Live } from './live.js'
 import type { BatchOrder, TagPair } from './order.js'
@@ -66,37 +51,20 @@ export class BatchJobs {
   async create(
     request: S3Request,
     context: Context,
-    { order, token, body = order }: { order: Omit<BatchOrder, 'client'>; token: string | undefined; body?: object },
+    { order, token, body = order }: { order: Omit<BatchOrder, 'client'>; token?: string | undefined; body?: object },
   ): Promise<string> {
-    const { identity } = context.caller ?? refuseUnsigned()
-    const requestHash = hashOf('batch', body)
-    const asked = { accessKeyId: identity.accessKeyId, requestHash }
-    const known = token === undefined ? undefined : await context.jobs.find({ ...asked, token })
-    if (known) return known.id
-    for (const [place, name] of [
-      [order.report, 'ExpectedBucketOwner of Report'],
-      [order.filter, 'ExpectedBucketOwner of the generator'],
-    ] as const)
-      if (place?.owner !== undefined)
-        await requireBucketOwner({ bucket: place.bucket, expected: place.owner, name }, context)
     const input: BatchOrder = { ...order, client: clientOf(request) }
-    const signature = signatureOf(context)
-    const once = token !== undefined ? { token } : signature !== undefined ? { signature } : {}
-    const created = await context.jobs.create({
-      kind: BATCH_JOB,
-      resource: resourceOf(order),
-      input,
-      ...asked,
-      ...once,
+    const created = await context.callerJobs.order(request, {
+      ...{ kind: BATCH_JOB, resource: resourceOf(order), input, terms: body, token },
+      admit: () => requireOwners(order, context),
     })
     return created.id
   }
 
   /** Throws NoSuchJob, also for a job that the caller may not see. */
   async get(id: string, context: Context): Promise<BatchJob> {
-    const job = await jobOf(id, context)
-    if (job.operation !== BATCH_JOB) throw noSuchJob(id)
-    return { job: job as Job<BatchOrder, BatchResult>, record: await this.records.get(id) }
+    const job = await context.callerJobs.get<BatchOrder, BatchResult>(id, BATCH_JOB)
+    return { job, record: await this.records.get(id) }
   }
 
   /** Newest first. */
@@ -110,8 +78,7 @@ export class BatchJobs {
   ): Promise<BatchJob[]> {
     const matches = (job: Job) =>
       job.operation === BATCH_JOB && (!statuses || statuses.length === 0 || statuses.includes(statusOf(job)))
-    const accessKeyId = seenBy(context) || undefined
-    const jobs = await context.jobs.list({ plugin: 'batch', before, limit, accessKeyId, matches })
+    const jobs = await context.callerJobs.list({ plugin: 'batch', before, limit, matches })
     return Promise.all(
       jobs.map(async (job) => ({ job: job as Job<BatchOrder, BatchResult>, record: await this.records.get(job.id) })),
     )
@@ -199,13 +166,18 @@ export class BatchJobs {
 }
 
 /** The record of a job that the caller of a request has go on. */
-function wokenBy(record: BatchRecord, request: S3Request, { caller }: Context): BatchRecord {
-  const session = narrowed(record.wokenBy?.session, sessionOf(caller))
+function wokenBy(record: BatchRecord, request: S3Request, { callerJobs }: Context): BatchRecord {
+  const session = callerJobs.session(record.wokenBy?.session)
   return { ...record, wokenBy: { client: clientOf(request), ...(session && { session }) } }
 }
 
-function refuseUnsigned(): never {
-  throw new S3Error('AccessDenied', { message: 'Only a signed request can create a job.' })
+/** Throws AccessDenied where a bucket that the order names has another owner than it expects. */
+async function requireOwners({ report, filter }: Omit<BatchOrder, 'client'>, { checks }: Context): Promise<void> {
+  for (const [place, name] of [
+    [report, 'ExpectedBucketOwner of Report'],
+    [filter, 'ExpectedBucketOwner of the generator'],
+  ] as const)
+    if (place?.owner !== undefined) await checks.requireBucketOwner(place.bucket, place.owner, name)
 }
 
 function resourceOf({ manifest, filter }: Omit<BatchOrder, 'client'>): string {

@@ -1,12 +1,4 @@
-import {
-  type AnyOperation,
-  type Context,
-  defineCall,
-  PageOf,
-  readClientToken,
-  type S3Request,
-  z,
-} from 'dealgate/plugin'
+import { type AnyOperation, type Context, defineCall, hasEnded, PageOf, type S3Request, z } from 'dealgate/plugin'
 import { type BatchJob, type BatchJobs, priorityOf, STATUSES, statusOf, tagsOf } from './batch-jobs.js'
 import { OPERATIONS, orderSchema, readOrder, tagPairs } from './native-order.js'
 
@@ -57,7 +49,6 @@ function documentOf(batch: BatchJob): z.output<typeof batchDocument> {
   const { job, record } = batch
   const { input: order, progress } = job
   const status = statusOf(job)
-  const ended = status === 'Complete' || status === 'Failed' || status === 'Cancelled'
   const waiting = status === 'Paused' && progress.phase !== 'Paused' ? progress.phase : undefined
   const { price, chunks, failed } = record.estimated
   return {
@@ -72,7 +63,7 @@ function documentOf(batch: BatchJob): z.output<typeof batchDocument> {
     ...(price !== undefined && { Price: price }),
     ...(chunks > 0 && { NotEstimated: failed }),
     CreationTime: new Date(job.created).toISOString(),
-    ...(ended && { TerminationTime: new Date(job.updated).toISOString() }),
+    ...(hasEnded(job.status) && { TerminationTime: new Date(job.updated).toISOString() }),
     ElapsedTimeInActiveSeconds: Math.floor(record.active / 1000),
     Failures: [...record.failures],
     FailureReasons: job.failure ? [{ FailureCode: job.failure.code, FailureReason: job.failure.message }] : [],
@@ -111,8 +102,7 @@ export function batchCalls(jobs: BatchJobs, now: () => number): readonly AnyOper
       status: () => 202,
       jobId: ({ JobId }) => JobId,
       async answer({ request, body }, context) {
-        const token = readClientToken(request, context.caller?.proof)
-        const id = await jobs.create(request, context, { order: readOrder(body, now()), token, body })
+        const id = await jobs.create(request, context, { order: readOrder(body, now()), body })
         return documentOf(await jobs.get(id, context))
       },
     }),

@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  type ChecksumAlgorithm,
-  checksumAlgorithms,
-  checksumHeader,
-  createChecksum,
-  prepareChecksum,
-  type ReplyHeaders,
-  S3Error,
-} from 'dealgate/plugin'
+import { checksums, type ReplyHeaders, S3Error } from 'dealgate/plugin'
+import pMap from 'p-map'
 import type { Row } from './order.js'
 import { contentOf } from './replies.js'
 import { type Outcome, on, type Send } from './task.js'
@@ -21,18 +14,17 @@ import { type Outcome, on, type Send } from './task.js'
 export async function verifyContent(row: Row, asked: string | undefined, send: Send): Promise<Outcome> {
   const reply = await send({ ...on(row), method: 'GET', headers: { 'x-amz-checksum-mode': 'ENABLED' } })
   const recorded = recordedIn(reply.headers)
-  const algorithms = new Set<ChecksumAlgorithm>(recorded ? [recorded.algorithm] : [])
-  if (asked !== undefined) algorithms.add(asked as ChecksumAlgorithm)
-  for (const algorithm of algorithms) await prepareChecksum(algorithm)
-  const checksums = [...algorithms].map((algorithm) => ({ algorithm, checksum: createChecksum(algorithm) }))
+  const algorithms = new Set<checksums.Algorithm>(recorded ? [recorded.algorithm] : [])
+  if (asked !== undefined) algorithms.add(asked as checksums.Algorithm)
+  const sums = await pMap(algorithms, async (algorithm) => ({ algorithm, sum: await checksums.open(algorithm) }))
   const md5 = createHash('md5')
   let size = 0
   for await (const piece of contentOf(reply)) {
     size += piece.length
     md5.update(piece)
-    for (const { checksum } of checksums) checksum.update(piece)
+    for (const { sum } of sums) sum.update(piece)
   }
-  const found = checksums.map(({ algorithm, checksum }) => ({ algorithm, value: checksum.digest() }))
+  const found = sums.map(({ algorithm, sum }) => ({ algorithm, value: sum.digest() }))
   const etag = String(reply.headers.etag ?? '').replaceAll('"', '')
   const hash = md5.digest('hex')
   const known = Number(reply.headers['content-length'])
@@ -57,8 +49,8 @@ export async function verifyContent(row: Row, asked: string | undefined, send: S
 /** The recorded checksum of the whole object; undefined for none, and for one of its parts. */
 function recordedIn(headers: ReplyHeaders) {
   if (headers['x-amz-checksum-type'] === 'COMPOSITE') return undefined
-  for (const algorithm of checksumAlgorithms) {
-    const value = headers[checksumHeader(algorithm)]
+  for (const algorithm of checksums.algorithms) {
+    const value = headers[checksums.headerOf(algorithm)]
     if (typeof value === 'string' && !value.includes('-')) return { algorithm, value }
   }
   return undefined

@@ -1,13 +1,4 @@
-import {
-  checksumAlgorithms,
-  childText,
-  element,
-  escapeXml,
-  notStrict,
-  requireChildren,
-  S3Error,
-  type XmlNode,
-} from 'dealgate/plugin'
+import { checksums, S3Error, xml } from 'dealgate/plugin'
 import { checkedFields, copyHeaders } from './native-order.js'
 import {
   type BatchOperation,
@@ -36,8 +27,8 @@ const REQUEST = {
  * Reads the document of CreateJob: https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_CreateJob.html
  * @throws S3Error InvalidRequest, MalformedXML, NotImplemented
  */
-export function readCreateJob(root: XmlNode): CreateJob {
-  requireChildren(root, 'CreateJobRequest', REQUEST)
+export function readCreateJob(root: xml.Node): CreateJob {
+  xml.requireChildren(root, 'CreateJobRequest', REQUEST)
   const operation = only(child(root, 'Operation'), 'Operation')
   const [manifest, generator] = [childOf(root, 'Manifest'), childOf(root, 'ManifestGenerator')]
   if ((manifest === undefined) === (generator === undefined))
@@ -55,17 +46,17 @@ export function readCreateJob(root: XmlNode): CreateJob {
       operation: operationOf(operation),
       ...(manifest ? { manifest: manifestOf(manifest) } : generator && { filter: filterOf(generator) }),
       ...(order && { report: order }),
-      description: childText(root, 'Description') ?? '',
+      description: xml.text(root, 'Description') ?? '',
       priority,
       tags: tagsOf(childOf(root, 'Tags')),
-      confirmationRequired: childText(root, 'ConfirmationRequired') === 'true',
+      confirmationRequired: xml.text(root, 'ConfirmationRequired') === 'true',
       dryRun: false,
       control: {
         Operation: wrapped('Operation', child(root, 'Operation')),
         ...(manifest && { Manifest: wrapped('Manifest', manifest) }),
         ...(generator && { ManifestGenerator: wrapped('ManifestGenerator', generator) }),
         Report: wrapped('Report', report),
-        RoleArn: element('RoleArn', role),
+        RoleArn: xml.element('RoleArn', role),
         name: operation.name,
       },
     },
@@ -73,18 +64,18 @@ export function readCreateJob(root: XmlNode): CreateJob {
 }
 
 /** The markup of an element that was parsed. */
-function wrapped(name: string, { text, children }: XmlNode): string {
+function wrapped(name: string, { text, children }: xml.Node): string {
   const inner = [...children].flatMap(([child, nodes]) => nodes.map((node) => wrapped(child, node))).join('')
-  return `<${name}>${children.size > 0 ? inner : escapeXml(text)}</${name}>`
+  return `<${name}>${children.size > 0 ? inner : xml.escape(text)}</${name}>`
 }
 
 interface NamedNode {
   readonly name: string
-  readonly node: XmlNode
+  readonly node: xml.Node
 }
 
 /** The one child of a union. */
-function only(node: XmlNode, name: string): NamedNode {
+function only(node: xml.Node, name: string): NamedNode {
   const [first, ...others] = [...node.children]
   const given = first?.[1][0]
   if (!first || !given || others.length > 0 || first[1].length > 1) throw refused(`${name} must hold one element.`)
@@ -96,15 +87,15 @@ function operationOf({ name, node }: NamedNode): BatchOperation {
     case 'S3PutObjectCopy':
       return copyOf(node)
     case 'S3PutObjectTagging':
-      requireChildren(node, name, { once: ['TagSet'] })
+      xml.requireChildren(node, name, { once: ['TagSet'] })
       return { name: 'Tag', tags: tagsOf(childOf(node, 'TagSet')), replace: true }
     case 'S3DeleteObjectTagging':
       return { name: 'Untag' }
     case 'S3PutObjectAcl':
       return aclOf(node)
     case 'S3InitiateRestoreObject': {
-      requireChildren(node, name, { once: ['ExpirationInDays', 'GlacierJobTier'] })
-      const tier = childText(node, 'GlacierJobTier')
+      xml.requireChildren(node, name, { once: ['ExpirationInDays', 'GlacierJobTier'] })
+      const tier = xml.text(node, 'GlacierJobTier')
       if (tier !== undefined && tier !== 'BULK' && tier !== 'STANDARD')
         throw refused('GlacierJobTier is BULK or STANDARD.')
       const days = number(required(node, 'ExpirationInDays'), 'ExpirationInDays')
@@ -112,27 +103,27 @@ function operationOf({ name, node }: NamedNode): BatchOperation {
       return { name: 'Restore', days, ...(tier && { tier: tier === 'BULK' ? 'Bulk' : 'Standard' }) }
     }
     case 'S3PutObjectLegalHold': {
-      requireChildren(node, name, { once: ['LegalHold'] })
+      xml.requireChildren(node, name, { once: ['LegalHold'] })
       const hold = child(node, 'LegalHold')
-      requireChildren(hold, 'LegalHold', { once: ['Status'] })
-      const status = childText(hold, 'Status')
+      xml.requireChildren(hold, 'LegalHold', { once: ['Status'] })
+      const status = xml.text(hold, 'Status')
       if (status !== 'ON' && status !== 'OFF') throw refused('The Status of a legal hold is ON or OFF.')
       return { name: 'LegalHold', status }
     }
     case 'S3PutObjectRetention': {
-      requireChildren(node, name, { once: ['BypassGovernanceRetention', 'Retention'] })
+      xml.requireChildren(node, name, { once: ['BypassGovernanceRetention', 'Retention'] })
       const retention = child(node, 'Retention')
-      requireChildren(retention, 'Retention', { once: ['Mode', 'RetainUntilDate'] })
+      xml.requireChildren(retention, 'Retention', { once: ['Mode', 'RetainUntilDate'] })
       const [mode, until] = [required(retention, 'Mode'), required(retention, 'RetainUntilDate')]
-      const bypassGovernance = childText(node, 'BypassGovernanceRetention') === 'true'
+      const bypassGovernance = xml.text(node, 'BypassGovernanceRetention') === 'true'
       return { name: 'Retain', mode, until, bypassGovernance }
     }
     case 'S3ComputeObjectChecksum': {
-      requireChildren(node, name, { once: ['ChecksumAlgorithm', 'ChecksumType'] })
-      const algorithm = childText(node, 'ChecksumAlgorithm') ?? 'CRC64NVME'
-      if (!(checksumAlgorithms as readonly string[]).includes(algorithm))
+      xml.requireChildren(node, name, { once: ['ChecksumAlgorithm', 'ChecksumType'] })
+      const algorithm = xml.text(node, 'ChecksumAlgorithm') ?? 'CRC64NVME'
+      if (!(checksums.algorithms as readonly string[]).includes(algorithm))
         throw refused(`${algorithm} is no checksum algorithm.`)
-      if ((childText(node, 'ChecksumType') ?? 'FULL_OBJECT') !== 'FULL_OBJECT')
+      if ((xml.text(node, 'ChecksumType') ?? 'FULL_OBJECT') !== 'FULL_OBJECT')
         throw notOffered('Checksums of parts: only FULL_OBJECT is offered.')
       return { name: 'Checksum', algorithm }
     }
@@ -156,16 +147,16 @@ const METADATA = {
   ],
 }
 
-function copyOf(node: XmlNode): BatchOperation {
+function copyOf(node: xml.Node): BatchOperation {
   const other = [...node.children.keys()].find((name) => !COPY.once.includes(name))
   if (other !== undefined) throw notOffered(`${other.slice(0, 100)} of S3PutObjectCopy is not offered.`)
-  requireChildren(node, 'S3PutObjectCopy', COPY)
-  const text = (name: string) => childText(node, name)
+  xml.requireChildren(node, 'S3PutObjectCopy', COPY)
+  const text = (name: string) => xml.text(node, name)
   const metadata = childOf(node, 'NewObjectMetadata')
-  if (metadata) requireChildren(metadata, 'NewObjectMetadata', METADATA)
+  if (metadata) xml.requireChildren(metadata, 'NewObjectMetadata', METADATA)
   const replaces =
     text('MetadataDirective') === 'REPLACE' || (metadata !== undefined && text('MetadataDirective') === undefined)
-  const of = (name: string) => (metadata ? childText(metadata, name) : undefined)
+  const of = (name: string) => (metadata ? xml.text(metadata, name) : undefined)
   const tagging = childOf(node, 'NewObjectTagging')
   const headers = copyHeaders({
     ...{ storageClass: text('StorageClass'), acl: text('CannedAccessControlList'), encryption: of('SSEAlgorithm') },
@@ -204,15 +195,15 @@ function httpDate(text: string | undefined): string | undefined {
   return new Date(time).toUTCString()
 }
 
-function userMetadata(metadata: XmlNode | undefined): (readonly [string, string])[] {
+function userMetadata(metadata: xml.Node | undefined): (readonly [string, string])[] {
   const entries = metadata && childOf(metadata, 'UserMetadata')?.children.get('entry')
-  return (entries ?? []).map((entry) => [required(entry, 'key'), childText(entry, 'value') ?? ''] as const)
+  return (entries ?? []).map((entry) => [required(entry, 'key'), xml.text(entry, 'value') ?? ''] as const)
 }
 
-function aclOf(node: XmlNode): BatchOperation {
+function aclOf(node: xml.Node): BatchOperation {
   const policy = child(node, 'AccessControlPolicy')
-  requireChildren(policy, 'AccessControlPolicy', { once: ['CannedAccessControlList', 'AccessControlList'] })
-  const canned = childText(policy, 'CannedAccessControlList')
+  xml.requireChildren(policy, 'AccessControlPolicy', { once: ['CannedAccessControlList', 'AccessControlList'] })
+  const canned = xml.text(policy, 'CannedAccessControlList')
   if (canned !== undefined) return { name: 'Acl', headers: { 'x-amz-acl': canned } }
   const grants = childOf(child(policy, 'AccessControlList'), 'Grants')?.children.get('member') ?? []
   const headers: Record<string, string> = {}
@@ -236,14 +227,14 @@ const GRANTS: Readonly<Record<string, string>> = {
   WRITE_ACP: 'x-amz-grant-write-acp',
 }
 
-function manifestOf(node: XmlNode): ManifestSource {
-  requireChildren(node, 'Manifest', { once: ['Spec', 'Location'] })
+function manifestOf(node: xml.Node): ManifestSource {
+  xml.requireChildren(node, 'Manifest', { once: ['Spec', 'Location'] })
   const [spec, location] = [child(node, 'Spec'), child(node, 'Location')]
-  const format = MANIFEST_FORMATS.find((known) => known === childText(spec, 'Format'))
+  const format = MANIFEST_FORMATS.find((known) => known === xml.text(spec, 'Format'))
   if (!format) throw refused(`The Format of a manifest is ${MANIFEST_FORMATS.join(' or ')}.`)
   const fields = (childOf(spec, 'Fields')?.children.get('member') ?? []).map(({ text }) => text)
   const [bucket, key] = objectOfArn(required(location, 'ObjectArn'))
-  const versionId = childText(location, 'ObjectVersionId')
+  const versionId = xml.text(location, 'ObjectVersionId')
   return {
     ...{ format, fields: format === MANIFEST_FORMATS[0] ? checkedFields(fields) : [], bucket, key },
     ...(versionId !== undefined && { versionId }),
@@ -260,29 +251,29 @@ const FILTER = {
 
 const GENERATOR = ['SourceBucket', 'ExpectedBucketOwner', 'EnableManifestOutput', 'Filter']
 
-function filterOf(generator: XmlNode): FilterSource {
+function filterOf(generator: xml.Node): FilterSource {
   const { name, node } = only(generator, 'ManifestGenerator')
   if (name !== 'S3JobManifestGenerator') throw notOffered(`${name.slice(0, 100)} is not offered.`)
-  if (childText(node, 'EnableManifestOutput') === 'true')
+  if (xml.text(node, 'EnableManifestOutput') === 'true')
     throw notOffered('EnableManifestOutput is not offered: the report names all objects of a job.')
   const unknown = [...node.children.keys()].find((one) => !GENERATOR.includes(one))
   if (unknown !== undefined) throw notOffered(`${unknown.slice(0, 100)} of S3JobManifestGenerator is not offered.`)
-  const owner = childText(node, 'ExpectedBucketOwner')
+  const owner = xml.text(node, 'ExpectedBucketOwner')
   const filter = childOf(node, 'Filter')
   const stray = [...(filter?.children.keys() ?? [])].find((one) => !FILTER.once.includes(one))
   if (stray !== undefined) throw notOffered(`The filter ${stray.slice(0, 100)} is not offered.`)
-  const members = (from: XmlNode | undefined, list: string) =>
+  const members = (from: xml.Node | undefined, list: string) =>
     (from && childOf(from, list)?.children.get('member'))?.map(({ text }) => text) ?? []
   const keys = filter && childOf(filter, 'KeyNameConstraint')
   const time = (one: string) => {
-    const text = filter && childText(filter, one)
+    const text = filter && xml.text(filter, one)
     if (text === undefined) return undefined
     const parsed = Date.parse(text)
     if (Number.isNaN(parsed)) throw refused(`${one} is not a time in ISO 8601.`)
     return parsed
   }
   const bytes = (one: string) => {
-    const text = filter && childText(filter, one)
+    const text = filter && xml.text(filter, one)
     return text === undefined ? undefined : number(text, one)
   }
   const [createdAfter, createdBefore] = [time('CreatedAfter'), time('CreatedBefore')]
@@ -302,16 +293,16 @@ function filterOf(generator: XmlNode): FilterSource {
   }
 }
 
-function reportOf(node: XmlNode): ReportOrder | undefined {
-  requireChildren(node, 'Report', {
+function reportOf(node: xml.Node): ReportOrder | undefined {
+  xml.requireChildren(node, 'Report', {
     once: ['Enabled', 'Bucket', 'Format', 'Prefix', 'ReportScope', 'ExpectedBucketOwner'],
   })
-  if (childText(node, 'Enabled') !== 'true') return undefined
-  if ((childText(node, 'Format') ?? FORMAT) !== FORMAT) throw refused(`The Format of a report is ${FORMAT}.`)
-  const scope = childText(node, 'ReportScope') ?? 'AllTasks'
+  if (xml.text(node, 'Enabled') !== 'true') return undefined
+  if ((xml.text(node, 'Format') ?? FORMAT) !== FORMAT) throw refused(`The Format of a report is ${FORMAT}.`)
+  const scope = xml.text(node, 'ReportScope') ?? 'AllTasks'
   if (scope !== 'AllTasks' && scope !== 'FailedTasksOnly') throw refused('ReportScope is AllTasks or FailedTasksOnly.')
-  const prefix = (childText(node, 'Prefix') ?? '').replace(/\/$/, '')
-  const owner = childText(node, 'ExpectedBucketOwner')
+  const prefix = (xml.text(node, 'Prefix') ?? '').replace(/\/$/, '')
+  const owner = xml.text(node, 'ExpectedBucketOwner')
   const bucket = bucketOfArn(required(node, 'Bucket'), 'Bucket of Report')
   return { bucket, prefix, scope, ...(owner !== undefined && { owner }) }
 }
@@ -319,10 +310,10 @@ function reportOf(node: XmlNode): ReportOrder | undefined {
 const FORMAT = 'Report_CSV_20180820'
 
 /** The tags in `<member>` elements. */
-export function tagsOf(set: XmlNode | undefined): TagPair[] {
+export function tagsOf(set: xml.Node | undefined): TagPair[] {
   return (set?.children.get('member') ?? []).map((tag) => ({
     key: required(tag, 'Key'),
-    value: childText(tag, 'Value') ?? '',
+    value: xml.text(tag, 'Value') ?? '',
   }))
 }
 
@@ -338,18 +329,18 @@ function objectOfArn(text: string): [bucket: string, key: string] {
   return [bucket, key]
 }
 
-function childOf(node: XmlNode, name: string): XmlNode | undefined {
+function childOf(node: xml.Node, name: string): xml.Node | undefined {
   return node.children.get(name)?.[0]
 }
 
-function child(node: XmlNode, name: string): XmlNode {
+function child(node: xml.Node, name: string): xml.Node {
   const found = childOf(node, name)
-  if (!found) throw notStrict(`The element ${name} is missing.`)
+  if (!found) throw xml.malformed(`The element ${name} is missing.`)
   return found
 }
 
-function required(node: XmlNode, name: string): string {
-  const text = childText(node, name)
+function required(node: xml.Node, name: string): string {
+  const text = xml.text(node, name)
   if (text === undefined || text === '') throw refused(`${name} is missing.`)
   return text
 }

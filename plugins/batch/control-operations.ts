@@ -1,13 +1,10 @@
 import {
   type AnyOperation,
   type Context,
-  canonicalId,
   defineOperation,
-  element,
   hasEnded,
-  parseXml,
   type Reply,
-  requireDocument,
+  reply,
   S3Error,
   type S3Request,
   xml,
@@ -57,9 +54,12 @@ export function controlOperations(jobs: BatchJobs): readonly AnyOperation[] {
     })
   return [
     define({ name: 'CreateJob', method: 'POST', path: '' }, async (request, context) => {
-      const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
-      const id = await jobs.create(request, context, readCreateJob(await parseXml(bytes, 'CreateJobRequest')))
-      return answer('CreateJobResult', element('JobId', id))
+      const id = await jobs.create(
+        request,
+        context,
+        readCreateJob(await xml.read(request, context, 'CreateJobRequest')),
+      )
+      return answer('CreateJobResult', xml.element('JobId', id))
     }),
     define({ name: 'DescribeJob', method: 'GET', path: '/{JobId}' }, async (request, context) =>
       answer('DescribeJobResult', `<Job>${described(await find(request, context), context)}</Job>`),
@@ -82,7 +82,7 @@ export function controlOperations(jobs: BatchJobs): readonly AnyOperation[] {
         const shown = found.slice(0, most)
         const next = found.length > most ? shown.at(-1)?.job.id : undefined
         const members = shown.map((batch) => `<member>${listed(batch)}</member>`).join('')
-        return answer('ListJobsResult', `${element('NextToken', next)}<Jobs>${members}</Jobs>`)
+        return answer('ListJobsResult', `${xml.element('NextToken', next)}<Jobs>${members}</Jobs>`)
       },
     ),
     define(
@@ -104,7 +104,7 @@ export function controlOperations(jobs: BatchJobs): readonly AnyOperation[] {
         const { id } = batch.job
         return answer(
           'UpdateJobStatusResult',
-          `${element('JobId', id)}${element('Status', shown)}${element('StatusUpdateReason', reason)}`,
+          `${xml.element('JobId', id)}${xml.element('Status', shown)}${xml.element('StatusUpdateReason', reason)}`,
         )
       },
     ),
@@ -117,18 +117,22 @@ export function controlOperations(jobs: BatchJobs): readonly AnyOperation[] {
           throw refused('priority is a number from 0 to 2147483647.')
         const priority = Number(text)
         await jobs.prioritize(batch, request, context, priority)
-        return answer('UpdateJobPriorityResult', `${element('JobId', batch.job.id)}${element('Priority', priority)}`)
+        return answer(
+          'UpdateJobPriorityResult',
+          `${xml.element('JobId', batch.job.id)}${xml.element('Priority', priority)}`,
+        )
       },
     ),
     define({ name: 'GetJobTagging', method: 'GET', path: '/{JobId}/tagging' }, async (request, context) => {
       const tags = tagsOfJob(await find(request, context))
-      const members = tags.map(({ key, value }) => `<member>${element('Key', key)}${element('Value', value)}</member>`)
+      const members = tags.map(
+        ({ key, value }) => `<member>${xml.element('Key', key)}${xml.element('Value', value)}</member>`,
+      )
       return answer('GetJobTaggingResult', `<Tags>${members.join('')}</Tags>`)
     }),
     define({ name: 'PutJobTagging', method: 'PUT', path: '/{JobId}/tagging' }, async (request, context) => {
       const batch = await find(request, context)
-      const bytes = await requireDocument(request.body, context.limits.maxDocumentBytes)
-      const tags = tagsOf((await parseXml(bytes, 'PutJobTaggingRequest')).children.get('Tags')?.[0])
+      const tags = tagsOf((await xml.read(request, context, 'PutJobTaggingRequest')).children.get('Tags')?.[0])
       if (tags.length > MAX_TAGS)
         throw new S3Error('TooManyTagsException', { status: 400, message: `A job has at most ${MAX_TAGS} tags.` })
       await jobs.update(batch, (record) => ({ ...record, tags }), 'any')
@@ -175,33 +179,32 @@ function renamed(thrown: unknown): never {
 }
 
 function answer(root: string, content: string): Reply {
-  return xml(`${XML_DECLARATION}<${root} xmlns="${CONTROL_NAMESPACE}">${content}</${root}>`)
+  return reply.xml(`${XML_DECLARATION}<${root} xmlns="${CONTROL_NAMESPACE}">${content}</${root}>`)
 }
 
 function described(batch: BatchJob, context: Context): string {
   const { job, record } = batch
   const { input, failure } = job
-  const account = context.caller ? canonicalId(context.caller.identity) : ''
   const failures = failure
-    ? `<FailureReasons><member>${element('FailureCode', failure.code.slice(0, 64))}${element('FailureReason', failure.message.slice(0, 256))}</member></FailureReasons>`
+    ? `<FailureReasons><member>${xml.element('FailureCode', failure.code.slice(0, 64))}${xml.element('FailureReason', failure.message.slice(0, 256))}</member></FailureReasons>`
     : ''
   const { Operation, Manifest, ManifestGenerator, Report, RoleArn } = input.control ?? {}
   return [
-    element('JobId', job.id),
-    element('ConfirmationRequired', input.confirmationRequired),
-    element('Description', input.description || undefined),
-    element('JobArn', `arn:aws:s3:${context.server.region}:${account}:job/${job.id}`),
-    element('Status', statusOf(job)),
+    xml.element('JobId', job.id),
+    xml.element('ConfirmationRequired', input.confirmationRequired),
+    xml.element('Description', input.description || undefined),
+    xml.element('JobArn', `arn:aws:s3:${context.server.region}:${context.canonicalId}:job/${job.id}`),
+    xml.element('Status', statusOf(job)),
     ...[Manifest ?? manifestElement(batch), Operation, ManifestGenerator],
-    element('Priority', priorityOf(batch)),
+    xml.element('Priority', priorityOf(batch)),
     progressOf(batch),
-    element('StatusUpdateReason', record.reason),
+    xml.element('StatusUpdateReason', record.reason),
     ...[failures, Report ?? reportElement(batch)],
     ...timesOf(batch),
     RoleArn,
     record.suspended === undefined
       ? ''
-      : `${element('SuspendedDate', new Date(record.suspended).toISOString())}${element('SuspendedCause', 'Awaiting confirmation')}`,
+      : `${xml.element('SuspendedDate', new Date(record.suspended).toISOString())}${xml.element('SuspendedCause', 'Awaiting confirmation')}`,
   ].join('')
 }
 
@@ -209,29 +212,29 @@ function described(batch: BatchJob, context: Context): string {
 function manifestElement({ job: { input } }: BatchJob): string {
   const { manifest } = input
   if (!manifest) return ''
-  const fields = manifest.fields.map((field) => element('member', field)).join('')
-  const spec = `${element('Format', manifest.format)}${manifest.format === MANIFEST_FORMATS[0] ? `<Fields>${fields}</Fields>` : ''}`
-  const location = `${element('ObjectArn', `arn:aws:s3:::${manifest.bucket}/${manifest.key}`)}${element('ETag', manifest.etag ?? '')}`
+  const fields = manifest.fields.map((field) => xml.element('member', field)).join('')
+  const spec = `${xml.element('Format', manifest.format)}${manifest.format === MANIFEST_FORMATS[0] ? `<Fields>${fields}</Fields>` : ''}`
+  const location = `${xml.element('ObjectArn', `arn:aws:s3:::${manifest.bucket}/${manifest.key}`)}${xml.element('ETag', manifest.etag ?? '')}`
   return `<Manifest><Spec>${spec}</Spec><Location>${location}</Location></Manifest>`
 }
 
 function reportElement({ job: { input } }: BatchJob): string {
   const { report } = input
   const where = report
-    ? `${element('Bucket', `arn:aws:s3:::${report.bucket}`)}${element('Prefix', report.prefix || undefined)}${element('ReportScope', report.scope)}`
+    ? `${xml.element('Bucket', `arn:aws:s3:::${report.bucket}`)}${xml.element('Prefix', report.prefix || undefined)}${xml.element('ReportScope', report.scope)}`
     : ''
-  return `<Report>${element('Enabled', report !== undefined)}${where}</Report>`
+  return `<Report>${xml.element('Enabled', report !== undefined)}${where}</Report>`
 }
 
 function listed(batch: BatchJob): string {
   const { job } = batch
   const { control, description, operation } = job.input
   return [
-    element('JobId', job.id),
-    element('Description', description || undefined),
-    element('Operation', control?.name ?? operation.name),
-    element('Priority', priorityOf(batch)),
-    element('Status', statusOf(job)),
+    xml.element('JobId', job.id),
+    xml.element('Description', description || undefined),
+    xml.element('Operation', control?.name ?? operation.name),
+    xml.element('Priority', priorityOf(batch)),
+    xml.element('Status', statusOf(job)),
     ...timesOf(batch),
     progressOf(batch),
   ].join('')
@@ -240,18 +243,18 @@ function listed(batch: BatchJob): string {
 function timesOf({ job }: BatchJob): string[] {
   const time = (ms: number) => new Date(ms).toISOString()
   return [
-    element('CreationTime', time(job.created)),
-    hasEnded(job.status) ? element('TerminationDate', time(job.updated)) : '',
+    xml.element('CreationTime', time(job.created)),
+    hasEnded(job.status) ? xml.element('TerminationDate', time(job.updated)) : '',
   ]
 }
 
 function progressOf({ job, record }: BatchJob): string {
   const { total, succeeded, failed } = job.progress.tasks
   const counts = [
-    element('TotalNumberOfTasks', total),
-    element('NumberOfTasksSucceeded', succeeded),
-    element('NumberOfTasksFailed', failed),
-    `<Timers>${element('ElapsedTimeInActiveSeconds', Math.floor(record.active / 1000))}</Timers>`,
+    xml.element('TotalNumberOfTasks', total),
+    xml.element('NumberOfTasksSucceeded', succeeded),
+    xml.element('NumberOfTasksFailed', failed),
+    `<Timers>${xml.element('ElapsedTimeInActiveSeconds', Math.floor(record.active / 1000))}</Timers>`,
   ]
   return `<ProgressSummary>${counts.join('')}</ProgressSummary>`
 }

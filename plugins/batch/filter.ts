@@ -1,4 +1,4 @@
-import type { XmlNode } from 'dealgate/plugin'
+import type { xml } from 'dealgate/plugin'
 import type { FilterSource, Row } from './order.js'
 import { endOf, nodeOf } from './replies.js'
 import type { Send } from './task.js'
@@ -70,7 +70,7 @@ function versionMarkers(from: ListedEntry | undefined): Record<string, string> {
   return { 'key-marker': from.key, ...(from.versionId && { 'version-id-marker': from.versionId }) }
 }
 
-function entryOf(node: XmlNode, versions: boolean): Entry {
+function entryOf(node: xml.Node, versions: boolean): Entry {
   return {
     key: decoded(node, 'Key'),
     ...(versions && { versionId: text(node, 'VersionId') }),
@@ -81,11 +81,11 @@ function entryOf(node: XmlNode, versions: boolean): Entry {
   }
 }
 
-function text(node: XmlNode, name: string): string {
+function text(node: xml.Node, name: string): string {
   return node.children.get(name)?.[0]?.text ?? ''
 }
 
-function decoded(node: XmlNode, name: string): string {
+function decoded(node: xml.Node, name: string): string {
   return decodeURIComponent(text(node, name).replaceAll('+', ' '))
 }
 

@@ -1,4 +1,4 @@
-import { checksumAlgorithms, headerOf, S3Error, z } from 'dealgate/plugin'
+import { checksums, headerOf, S3Error, z } from 'dealgate/plugin'
 import { FIELDS } from './manifest.js'
 import {
   type BatchOperation,
@@ -118,7 +118,7 @@ export const orderSchema = z.strictObject({
     .optional(),
   LegalHold: z.strictObject({ Status: z.enum(['ON', 'OFF']) }).optional(),
   Checksum: z
-    .strictObject({ Algorithm: z.enum(checksumAlgorithms).optional().describe('Computed for the report, too.') })
+    .strictObject({ Algorithm: z.enum(checksums.algorithms).optional().describe('Computed for the report, too.') })
     .optional(),
   Manifest: manifest.optional(),
   Filter: filter.optional(),

@@ -1,4 +1,4 @@
-import { parseDocument, type Reply, S3Error, type Transfer, type XmlNode } from 'dealgate/plugin'
+import { type Reply, S3Error, type Transfer, xml } from 'dealgate/plugin'
 
 /** The document of a reply. Throws the S3Error that a late document holds in its place. */
 export async function textOf({ body }: Reply): Promise<string> {
@@ -14,8 +14,8 @@ export async function textOf({ body }: Reply): Promise<string> {
 }
 
 /** The XML document of a reply. Throws S3Error MalformedXML. */
-export async function nodeOf(reply: Reply): Promise<XmlNode> {
-  return (await parseDocument(Buffer.from(await textOf(reply)))).node
+export async function nodeOf(reply: Reply): Promise<xml.Node> {
+  return (await xml.parseAny(Buffer.from(await textOf(reply)))).node
 }
 
 /** Waits for the end of a reply that nothing of is used. */

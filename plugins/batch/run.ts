@@ -1,7 +1,6 @@
 import {
   type Context,
   type JobKind,
-  narrowed,
   Pace,
   type Perform,
   type RequestOwner,
@@ -126,7 +125,7 @@ class Batch {
     this.#job = job
     this.#run = run
     this.#order = job.input
-    this.#kind = taskKind(job.input)
+    this.#kind = taskKind(job.input, (name) => job.context.plugins.storageClasses.has(name))
     this.#send = async (request) => {
       await own?.next(job.signal)
       await deps.pace.next(job.signal)
@@ -139,9 +138,9 @@ class Batch {
   #owner(): RequestOwner {
     const { wokenBy } = this.#deps.live.get(this.#run.id) ?? {}
     if (this.#asked && this.#asked.wokenBy === wokenBy) return this.#asked.owner
-    const { accessKeyId, session } = this.#job.job
+    const { job, context } = this.#job
     const client = wokenBy?.client ?? this.#order.client
-    const owner = { accessKeyId, session: narrowed(session, wokenBy?.session), client }
+    const owner = { accessKeyId: job.accessKeyId, session: context.callerJobs.session(wokenBy?.session), client }
     this.#asked = { wokenBy, owner }
     return owner
   }

@@ -1,13 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  document,
-  element,
-  isHotClass,
-  type OwnRequest,
-  type OwnTerms,
-  S3Error,
-  taggingDocument,
-} from 'dealgate/plugin'
+import { type OwnRequest, type OwnTerms, S3Error, xml } from 'dealgate/plugin'
 import { verifyContent } from './checksum-task.js'
 import { makeDeal, quoteDeal, renewalTerms, renewDeal } from './deal-tasks.js'
 import { tagsOf } from './filter.js'
@@ -34,7 +26,11 @@ const SLOW_CONCURRENCY = 4
 /** Attempts to change tags that clients change meanwhile. */
 const TAG_TRIES = 5
 
-export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | 'filter'>): TaskKind {
+/** @param ofPlugin whether a plugin implements a storage class: to store objects in it may cost money */
+export function taskKind(
+  { operation, filter }: Pick<BatchOrder, 'operation' | 'filter'>,
+  ofPlugin: (storageClass: string) => boolean = () => false,
+): TaskKind {
   const kind = { estimate: sizeOf, spends: false, concurrency: CONCURRENCY } as const
   switch (operation.name) {
     case 'Delete':
@@ -47,7 +43,7 @@ export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | '
     case 'Archive':
       return {
         ...kind,
-        ...(!isHotClass(operation.storageClass) && {
+        ...(ofPlugin(operation.storageClass) && {
           spends: true,
           estimate: (row, send) => quoteDeal(row, { StorageClass: operation.storageClass }, send),
         }),
@@ -80,7 +76,7 @@ export function taskKind({ operation, filter }: Pick<BatchOrder, 'operation' | '
       return {
         ...kind,
         run: ({ row }, send) =>
-          simply(send, putXml(row, 'legal-hold', document('LegalHold', element('Status', operation.status)))),
+          simply(send, putXml(row, 'legal-hold', xml.document('LegalHold', xml.element('Status', operation.status)))),
       }
     case 'Checksum':
       return {
@@ -240,6 +236,11 @@ function putXml(
   return { ...on(row, { [subresource]: '' }), method: 'PUT', headers: { ...headers, 'content-md5': md5 }, body }
 }
 
+function taggingDocument(tags: readonly TagPair[]): string {
+  const set = tags.map(({ key, value }) => `<Tag>${xml.element('Key', key)}${xml.element('Value', value)}</Tag>`)
+  return xml.document('Tagging', `<TagSet>${set.join('')}</TagSet>`)
+}
+
 async function tagObject(row: Row, { tags, replace }: BatchOperation & { name: 'Tag' }, send: Send): Promise<Outcome> {
   if (replace) return simply(send, putXml(row, 'tagging', taggingDocument(tags)))
   return whileTagsChange(row, send, (before, own) => {
@@ -280,8 +281,9 @@ async function restoreObject(
   { days, tier }: BatchOperation & { name: 'Restore' },
   send: Send,
 ): Promise<Outcome> {
-  const parameters = tier === undefined ? '' : `<GlacierJobParameters>${element('Tier', tier)}</GlacierJobParameters>`
-  const body = document('RestoreRequest', `${element('Days', days)}${parameters}`)
+  const parameters =
+    tier === undefined ? '' : `<GlacierJobParameters>${xml.element('Tier', tier)}</GlacierJobParameters>`
+  const body = xml.document('RestoreRequest', `${xml.element('Days', days)}${parameters}`)
   try {
     return await simply(send, { ...on(row, { restore: '' }), method: 'POST', body })
   } catch (error) {
@@ -292,6 +294,6 @@ async function restoreObject(
 }
 
 function retention(row: Row, { mode, until, bypassGovernance }: BatchOperation & { name: 'Retain' }): OwnRequest {
-  const body = document('Retention', `${element('Mode', mode)}${element('RetainUntilDate', until)}`)
+  const body = xml.document('Retention', `${xml.element('Mode', mode)}${xml.element('RetainUntilDate', until)}`)
   return putXml(row, 'retention', body, bypassGovernance ? { 'x-amz-bypass-governance-retention': 'true' } : {})
 }

@@ -1,15 +1,7 @@
-import {
-  type Acl,
-  type InventoryField,
-  type InventoryFields,
-  type InventoryValues,
-  type ObjectAcl,
-  type ObjectLock,
-  type Presence,
-  privateAcl,
-  type StoredObject,
-  uriOf,
-} from 'dealgate/plugin'
+import type { Context, InventoryField, InventoryFields, InventoryValues, StoredObject } from 'dealgate/plugin'
+
+type Grants = ReturnType<Context['acls']['grants']>
+type Presence = ReturnType<Context['archive']['presence']>
 
 /** `time`: ms since 1970. */
 export type ColumnType = InventoryField['type'] | 'boolean'
@@ -28,12 +20,12 @@ export interface ListedObject {
   readonly isLatest: boolean
   /** RFC 3339. */
   readonly lastModified: string
-  /** Canonical id. */
+  /** Canonical id of the owner of the object; of the bucket where ACLs are disabled. */
   readonly owner: string
   /** Absent for a delete marker. */
   readonly object?: StoredObject & { readonly presence: Presence }
-  /** What grants access to the object: absent where ACLs are disabled. */
-  readonly acl?: ObjectAcl
+  /** What grants access to the object; absent unless a column shows it. */
+  readonly grants?: Grants
   /** When a lifecycle rule removes it, ms since 1970. */
   readonly expires?: number
   /** Of plugins. */
@@ -78,6 +70,9 @@ const HOLD = 's3:GetObjectLegalHold'
 /** A field of S3 whose feature is not here: its column is empty, as in S3 for objects without it. */
 const empty = (name: string): Column => ({ name, type: 'text', value: () => null })
 
+/** Its values are made for this column alone. */
+export const GRANTS_FIELD = 'ObjectAccessControlList'
+
 /** In the order of S3's columns. */
 const OF_S3: readonly Column[] = [
   ofObject('Size', 'integer', ({ size }) => size),
@@ -96,8 +91,8 @@ const OF_S3: readonly Column[] = [
     return encrypted.bucketKey ? 'ENABLED' : 'DISABLED'
   }),
   ofObject('ChecksumAlgorithm', 'text', ({ checksum }) => checksum?.algorithm),
-  ofObject('ObjectAccessControlList', 'text', (_, { acl, owner }) => aclText(acl ?? privateAcl(owner)), ACL),
-  ofObject('ObjectOwner', 'text', (_, { acl, owner }) => acl?.owner ?? owner),
+  ofObject(GRANTS_FIELD, 'text', (_, { grants }) => aclText(grants ?? []), ACL),
+  ofObject('ObjectOwner', 'text', (_, { owner }) => owner),
   ofObject('LifecycleExpirationDate', 'time', (_, { expires }) => expires),
 ]
 
@@ -143,19 +138,14 @@ function isMultipartUploaded({ uploadId, etag }: StoredObject): boolean {
   return uploadId !== undefined || /^[0-9a-f]{32}-(?!1$)\d+$/.test(etag)
 }
 
-function modeOf(lock: ObjectLock | undefined): Value {
+function modeOf(lock: StoredObject['lock']): Value {
   if (lock?.mode === undefined) return null
   return lock.mode === 'COMPLIANCE' ? 'Compliance' : 'Governance'
 }
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/objectacl.html */
-function aclText({ grants }: Acl): string {
-  const shown = grants.map(({ grantee, permission }) =>
-    'id' in grantee
-      ? { canonicalId: grantee.id, type: 'CanonicalUser', permission }
-      : { uri: uriOf(grantee.group), type: 'Group', permission },
-  )
-  const list = { version: '2022-11-10', status: 'AVAILABLE', grants: shown }
+function aclText(grants: Grants): string {
+  const list = { version: '2022-11-10', status: 'AVAILABLE', grants }
   return Buffer.from(JSON.stringify(list)).toString('base64')
 }
 

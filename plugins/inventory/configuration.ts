@@ -1,18 +1,4 @@
-import {
-  type Context,
-  childText,
-  element,
-  isKeyId,
-  notOffered,
-  notStrict,
-  parseXml,
-  requireBucketOwner,
-  requireChildren,
-  requiredText,
-  S3Error,
-  type ServerKey,
-  type XmlNode,
-} from 'dealgate/plugin'
+import { type Context, S3Error, type ServerKey, xml } from 'dealgate/plugin'
 
 declare module 'dealgate/plugin' {
   interface SettingTypes {
@@ -72,20 +58,23 @@ export async function readConfiguration(
   id: string,
   fields: readonly string[],
 ): Promise<RequestedConfiguration> {
-  const root = await parseXml(bytes, ROOT)
-  requireChildren(root, ROOT, {
+  const root = await xml.parse(bytes, ROOT)
+  xml.requireChildren(root, ROOT, {
     once: ['Destination', 'IsEnabled', 'Filter', 'Id', 'IncludedObjectVersions', 'OptionalFields', 'Schedule'],
   })
-  requireId(requiredText(root, ROOT, 'Id'), id)
+  requireId(xml.requireText(root, ROOT, 'Id'), id)
   const filter = readFilter(root)
   return {
     id,
-    enabled: oneOf(requiredText(root, ROOT, 'IsEnabled').trim(), 'IsEnabled', ['true', 'false']) === 'true',
+    enabled: oneOf(xml.requireText(root, ROOT, 'IsEnabled').trim(), 'IsEnabled', ['true', 'false']) === 'true',
     destination: readDestination(only(only(root, ROOT, 'Destination'), 'Destination', DESTINATION)),
     ...(filter !== undefined && { filter }),
-    versions: oneOf(requiredText(root, ROOT, 'IncludedObjectVersions'), 'IncludedObjectVersions', ['All', 'Current']),
+    versions: oneOf(xml.requireText(root, ROOT, 'IncludedObjectVersions'), 'IncludedObjectVersions', [
+      'All',
+      'Current',
+    ]),
     fields: readFields(root, fields),
-    frequency: oneOf(requiredText(only(root, ROOT, 'Schedule'), 'Schedule', 'Frequency'), 'Frequency', [
+    frequency: oneOf(xml.requireText(only(root, ROOT, 'Schedule'), 'Schedule', 'Frequency'), 'Frequency', [
       'Daily',
       'Weekly',
     ]),
@@ -98,27 +87,27 @@ function requireId(stated: string, id: string): void {
   if (stated !== id) throw invalid('Id', 'The Id in the document is not the id in the query.', stated)
 }
 
-function readFilter(root: XmlNode): string | undefined {
+function readFilter(root: xml.Node): string | undefined {
   const filter = root.children.get('Filter')?.[0]
   if (!filter) return undefined
-  requireChildren(filter, 'Filter', { once: ['Prefix'] })
-  const prefix = childText(filter, 'Prefix') ?? ''
+  xml.requireChildren(filter, 'Filter', { once: ['Prefix'] })
+  const prefix = xml.text(filter, 'Prefix') ?? ''
   if (Buffer.byteLength(prefix) > 1024) throw invalid('Prefix', 'The prefix of the filter has more than 1024 bytes.')
   return prefix
 }
 
-function readDestination(node: XmlNode): InventoryDestination {
-  requireChildren(node, DESTINATION, { once: ['AccountId', 'Bucket', 'Format', 'Prefix', 'Encryption'] })
-  const arn = requiredText(node, DESTINATION, 'Bucket')
+function readDestination(node: xml.Node): InventoryDestination {
+  xml.requireChildren(node, DESTINATION, { once: ['AccountId', 'Bucket', 'Format', 'Prefix', 'Encryption'] })
+  const arn = xml.requireText(node, DESTINATION, 'Bucket')
   const bucket = arn.slice(ARN.length)
   if (!arn.startsWith(ARN) || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
     throw invalid('Bucket', `The bucket of the destination is an ARN: ${ARN}bucket.`, arn)
-  const accountId = childText(node, 'AccountId')
-  const prefix = readPrefix(childText(node, 'Prefix') ?? '')
+  const accountId = xml.text(node, 'AccountId')
+  const prefix = readPrefix(xml.text(node, 'Prefix') ?? '')
   const encryption = readEncryption(node.children.get('Encryption')?.[0])
   return {
     bucket,
-    format: readFormat(requiredText(node, DESTINATION, 'Format')),
+    format: readFormat(xml.requireText(node, DESTINATION, 'Format')),
     ...(accountId !== undefined && { accountId: accountId.slice(0, 128) }),
     ...(prefix !== '' && { prefix }),
     ...(encryption && { encryption }),
@@ -136,37 +125,36 @@ function readPrefix(text: string): string {
   return text.replace(/\/+$/, '')
 }
 
-function readEncryption(node: XmlNode | undefined): ServerKey | undefined {
+function readEncryption(node: xml.Node | undefined): ServerKey | undefined {
   if (!node) return undefined
-  requireChildren(node, 'Encryption', { once: ['SSE-S3', 'SSE-KMS'] })
+  xml.requireChildren(node, 'Encryption', { once: ['SSE-S3', 'SSE-KMS'] })
   const kms = node.children.get('SSE-KMS')?.[0]
-  if (!kms === !node.children.has('SSE-S3')) throw notStrict('Encryption holds either SSE-S3 or SSE-KMS.')
+  if (!kms === !node.children.has('SSE-S3')) throw xml.malformed('Encryption holds either SSE-S3 or SSE-KMS.')
   if (!kms) return { algorithm: 'AES256' }
-  const keyId = requiredText(kms, 'SSE-KMS', 'KeyId')
-  if (!isKeyId(keyId)) throw new S3Error('KMS.NotFoundException', { message: `Invalid keyId '${keyId.slice(0, 100)}'` })
+  const keyId = xml.requireText(kms, 'SSE-KMS', 'KeyId')
   return { algorithm: 'aws:kms', ...(keyId !== OWN_KEY && { keyId }) }
 }
 
 /** Each field once, in the order of the client. */
-function readFields(root: XmlNode, offered: readonly string[]): readonly string[] {
+function readFields(root: xml.Node, offered: readonly string[]): readonly string[] {
   const node = root.children.get('OptionalFields')?.[0]
   if (!node) return []
-  requireChildren(node, 'OptionalFields', { many: ['Field'] })
+  xml.requireChildren(node, 'OptionalFields', { many: ['Field'] })
   const fields = node.children.get('Field') ?? []
   for (const field of fields)
-    if (!offered.includes(field.text.trim())) throw notOffered(field, field.text.trim(), offered)
+    if (!offered.includes(field.text.trim())) throw xml.notOffered(field, field.text.trim(), offered)
   return [...new Set(fields.map(({ text }) => text.trim()))]
 }
 
-function only(node: XmlNode, name: string, child: string): XmlNode {
+function only(node: xml.Node, name: string, child: string): xml.Node {
   const found = node.children.get(child)?.[0]
-  if (!found) throw notStrict(`${name} needs ${child}.`)
+  if (!found) throw xml.malformed(`${name} needs ${child}.`)
   return found
 }
 
 function oneOf<T extends string>(text: string, name: string, values: readonly T[]): T {
   const found = values.find((value) => value === text)
-  if (found === undefined) throw notStrict(`${name} must be ${values.join(' or ')}.`)
+  if (found === undefined) throw xml.malformed(`${name} must be ${values.join(' or ')}.`)
   return found
 }
 
@@ -180,29 +168,29 @@ export function configurationElements(configuration: InventoryConfiguration): st
   const { id, enabled, filter, versions, fields, frequency, destination } = configuration
   return [
     `<Destination><${DESTINATION}>${destinationElements(destination)}</${DESTINATION}></Destination>`,
-    element('IsEnabled', enabled),
-    filter === undefined ? '' : `<Filter>${element('Prefix', filter)}</Filter>`,
-    element('Id', id),
-    element('IncludedObjectVersions', versions),
+    xml.element('IsEnabled', enabled),
+    filter === undefined ? '' : `<Filter>${xml.element('Prefix', filter)}</Filter>`,
+    xml.element('Id', id),
+    xml.element('IncludedObjectVersions', versions),
     fields.length === 0
       ? ''
-      : `<OptionalFields>${fields.map((field) => element('Field', field)).join('')}</OptionalFields>`,
-    `<Schedule>${element('Frequency', frequency)}</Schedule>`,
+      : `<OptionalFields>${fields.map((field) => xml.element('Field', field)).join('')}</OptionalFields>`,
+    `<Schedule>${xml.element('Frequency', frequency)}</Schedule>`,
   ].join('')
 }
 
 function destinationElements({ accountId, bucket, format, prefix, encryption }: InventoryDestination): string {
   return [
-    element('AccountId', accountId),
-    element('Bucket', ARN + bucket),
-    element('Format', format),
-    element('Prefix', prefix),
+    xml.element('AccountId', accountId),
+    xml.element('Bucket', ARN + bucket),
+    xml.element('Format', format),
+    xml.element('Prefix', prefix),
     encryption ? `<Encryption>${encryptionElement(encryption)}</Encryption>` : '',
   ].join('')
 }
 
 function encryptionElement({ algorithm, keyId = OWN_KEY }: ServerKey): string {
-  return algorithm === 'AES256' ? '<SSE-S3></SSE-S3>' : `<SSE-KMS>${element('KeyId', keyId)}</SSE-KMS>`
+  return algorithm === 'AES256' ? '<SSE-S3></SSE-S3>' : `<SSE-KMS>${xml.element('KeyId', keyId)}</SSE-KMS>`
 }
 
 /** What all keys of an inventory begin with, and end this part of it with `/`. */
@@ -225,6 +213,6 @@ export async function requireDestination(
   await context.authorizer.decide({ action: 's3:PutObject', bucket, key })
   context.checks.requireKey(bucket, key, 'write')
   await context.checks.requireOwner(bucket, { action: 's3:PutObject', key })
-  if (accountId !== undefined) await requireBucketOwner({ bucket, expected: accountId, name: 'AccountId' }, context)
+  if (accountId !== undefined) await context.checks.requireBucketOwner(bucket, accountId, 'AccountId')
   await context.store.storedAs({ bucket, key, encryption }, undefined)
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
-import { digesting, type Source, type Spool, type State } from 'dealgate/plugin'
+import { type Source, type Spool, type State, sourceOf } from 'dealgate/plugin'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { type Column, type ColumnType, type Row, snakeCase, type Value } from './columns.js'
 import type { InventoryFormat } from './configuration.js'
@@ -76,10 +76,7 @@ export class SpooledFile {
   async end(): Promise<{ readonly source: Source; readonly md5: string }> {
     await this.#file.end()
     const spool = this.#spool
-    const source: Source = {
-      length: spool.size,
-      stream: (sink, options) => digesting((to) => spool.read(to), sink, options),
-    }
+    const source = sourceOf({ length: spool.size, send: (sink) => spool.read(sink) })
     return { source, md5: this.#md5.digest('hex') }
   }
 

@@ -4,9 +4,8 @@ import {
   type Context,
   decodeToken,
   defineOperation,
-  document,
-  element,
   encodeToken,
+  reply,
   S3Error,
   xml,
 } from 'dealgate/plugin'
@@ -38,7 +37,7 @@ const configurations = bucketSetting({
     async run({ bucket, query }, context) {
       const id = query.get('id')
       const found = (await confirmed(context, bucket)).find((one) => one.id === id)
-      return found ? xml(document(ROOT, configurationElements(found))) : 'NoSuchConfiguration'
+      return found ? reply.xml(xml.document(ROOT, configurationElements(found))) : 'NoSuchConfiguration'
     },
   },
   put: {
@@ -84,14 +83,14 @@ const listConfigurations = defineOperation({
     const following = (await confirmed(context, bucket)).filter(({ id }) => compareUtf8(id, after) > 0)
     const page = following.slice(0, PAGE)
     const last = following.length > PAGE ? page.at(-1) : undefined
-    return xml(
-      document(
+    return reply.xml(
+      xml.document(
         'ListInventoryConfigurationsResult',
         [
-          element('ContinuationToken', token),
+          xml.element('ContinuationToken', token),
           ...page.map((one) => `<${ROOT}>${configurationElements(one)}</${ROOT}>`),
-          element('IsTruncated', last !== undefined),
-          element('NextContinuationToken', last && encodeToken(last.id)),
+          xml.element('IsTruncated', last !== undefined),
+          xml.element('NextContinuationToken', last && encodeToken(last.id)),
         ].join(''),
       ),
     )

@@ -1,14 +1,5 @@
-import {
-  type Context,
-  expirationOf,
-  hasVersions,
-  type InventoryValues,
-  ownerId,
-  presenceOf,
-  type StoredObject,
-  type VersionEntry,
-} from 'dealgate/plugin'
-import { type Column, LABEL_FIELD, type ListedObject, type Row } from './columns.js'
+import type { Context, InventoryValues, StoredObject, VersionEntry } from 'dealgate/plugin'
+import { type Column, GRANTS_FIELD, LABEL_FIELD, type ListedObject, type Row } from './columns.js'
 import type { InventoryConfiguration } from './configuration.js'
 import { visibleRows } from './visible.js'
 
@@ -94,7 +85,7 @@ async function entriesOf(
   { prefix, all, fields }: { readonly prefix: string; readonly all: boolean; readonly fields: readonly string[] },
 ): Promise<(marker: Marker) => Promise<EntryPage>> {
   const { store, gateway } = context
-  const { status, lock } = (await hasVersions(context)) ? await gateway.versioning(bucket) : {}
+  const { status, lock } = (await gateway.features()).versions ? await gateway.versioning(bucket) : {}
   const asksForLocks = lock !== undefined && fields.some((field) => field.startsWith('ObjectLock'))
   if (status === undefined || !(all || asksForLocks)) {
     return async ({ key: after }) => {
@@ -124,11 +115,12 @@ async function listedOf(
   bucket: string,
   fields: readonly string[],
 ): Promise<(entries: readonly Entry[]) => Promise<readonly ListedObject[]>> {
-  const { plugins, settings, authorizer } = context
-  const documents = await authorizer.documents(bucket)
-  const owner = documents?.owner ?? ownerId(context)
+  const { plugins, acls, archive } = context
+  const documents = await context.authorizer.documents(bucket)
+  const bucketOwner = documents?.owner ?? context.canonicalId
   const hasAcls = documents !== undefined && documents.ownership !== 'BucketOwnerEnforced'
-  const rules = fields.includes('LifecycleExpirationDate') ? await settings.get(bucket, 'lifecycle') : undefined
+  const expiration = fields.includes('LifecycleExpirationDate') ? await context.expirations(bucket) : undefined
+  const showsGrants = fields.includes(GRANTS_FIELD)
   const asked = plugins.inventories.filter(({ fields: own }) => own.some(({ name }) => fields.includes(name)))
 
   return async (entries) => {
@@ -139,17 +131,19 @@ async function listedOf(
     )
     return entries.map((entry): ListedObject => {
       const { versionId, isLatest } = entry
-      const common = { bucket, versionId, isLatest, owner }
-      if (entry.kind === 'marker') return { ...common, key: entry.key, lastModified: entry.lastModified, values: {} }
+      const common = { bucket, versionId, isLatest }
+      if (entry.kind === 'marker')
+        return { ...common, owner: bucketOwner, key: entry.key, lastModified: entry.lastModified, values: {} }
       const { object } = entry
-      const { key, lastModified, acl, size, tags = [] } = object
-      const candidate = { key, size, lastModified: Date.parse(lastModified), tags }
-      const expires = rules && isLatest ? expirationOf(rules, candidate)?.at : undefined
+      const { key, lastModified } = object
+      const acl = hasAcls ? object.acl : undefined
+      const owner = acl?.owner ?? bucketOwner
+      const expires = isLatest ? expiration?.(object) : undefined
       return {
         ...common,
-        ...{ key, lastModified, values: values.get(object) ?? {} },
-        object: { ...object, presence: presenceOf(object, plugins.storageClasses) },
-        ...(hasAcls && acl && { acl }),
+        ...{ owner, key, lastModified, values: values.get(object) ?? {} },
+        object: { ...object, presence: archive.presence(object) },
+        ...(showsGrants && { grants: acls.grants(acl, bucketOwner) }),
         ...(expires !== undefined && { expires }),
       }
     })

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  aclOfWrite,
-  digesting,
   type JobKind,
   type Pace,
   type PluginHost,
@@ -9,6 +7,7 @@ import {
   type RunningJob,
   S3Error,
   type Source,
+  sourceOf,
 } from 'dealgate/plugin'
 import { type Column, columnsFor } from './columns.js'
 import { baseOf, requireDestination } from './configuration.js'
@@ -238,7 +237,7 @@ async function store(job: RunningJob<RunInput>, key: string, contentType: string
   const { destination } = input.configuration
   const { bucket, encryption } = destination
   await requireDestination(context, destination, key)
-  const acl = await aclOfWrite({ bucket, key, headers: { 'x-amz-acl': 'bucket-owner-full-control' } }, context)
+  const acl = await context.acls.ofWrite({ bucket, key }, 'bucket-owner-full-control')
   const { size } = await context.store.put({
     ...{ bucket, key, source, acl, encryption },
     attributes: { contentType, headers: {}, metadata: {} },
@@ -249,11 +248,4 @@ async function store(job: RunningJob<RunInput>, key: string, contentType: string
     maxBytes: context.limits.maxPutBytes,
   })
   return size
-}
-
-function sourceOf(bytes: Buffer): Source {
-  return {
-    length: bytes.length,
-    stream: (sink, options) => digesting(async (to) => to(bytes), sink, options),
-  }
 }

@@ -1,11 +1,16 @@
-import { askedOf, type Context, S3Error } from 'dealgate/plugin'
+import { type Context, S3Error } from 'dealgate/plugin'
 import pMap from 'p-map'
 import { actionsOf, type Column, type ListedObject, type Row } from './columns.js'
 
 /** Decisions at the same time: those by tags and ACLs of objects read records. */
 const CONCURRENCY = 16
 
-type Place = Parameters<typeof askedOf>[1]
+interface Place {
+  readonly bucket: string
+  readonly key: string
+  /** Absent for the current version. */
+  readonly versionId: string | undefined
+}
 
 /** Makes a row of each object, without what the caller may not read of it by the action of the column. */
 export async function visibleRows(
@@ -50,9 +55,8 @@ async function hiddenOf(context: Context, actions: readonly string[], place: Pla
   const { authorizer } = context.caller ? context.as(context.caller) : context
   const hidden: string[] = []
   for (const action of actions) {
-    const { action: name, ...resource } = askedOf(action, place)
     try {
-      await authorizer.requireAction(name, resource)
+      await authorizer.requireAction(action, place)
     } catch (error) {
       if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
       hidden.push(action)

@@ -1,4 +1,4 @@
-import { type Context, defineCall, definePlugin, PageOf, presenceOf, z } from 'dealgate/plugin'
+import { type Context, defineCall, definePlugin, PageOf, z } from 'dealgate/plugin'
 
 /** Most objects of a page, and the time after which a page ends, ms. */
 const MAX_OBJECTS = 100_000
@@ -40,7 +40,7 @@ const listBucketUsage = defineCall({
 })
 
 async function countFrom(
-  { store, plugins }: Pick<Context, 'store' | 'plugins'>,
+  { store, archive }: Pick<Context, 'store' | 'archive'>,
   bucket: string,
   { prefix, after, most }: { readonly prefix: string; readonly after: string; readonly most: number },
 ) {
@@ -51,7 +51,7 @@ async function countFrom(
     const page = await store.list(bucket, { prefix, delimiter: '', after: last, limit: Math.min(LISTED, left) })
     for (const entry of page.entries) {
       if (entry.kind !== 'object') continue
-      const { storageClass } = presenceOf(entry, plugins.storageClasses)
+      const { storageClass } = archive.presence(entry)
       const known = classes.get(storageClass) ?? { StorageClass: storageClass, Objects: 0, Bytes: 0 }
       classes.set(storageClass, { ...known, Objects: known.Objects + 1, Bytes: known.Bytes + entry.size })
       last = entry.key

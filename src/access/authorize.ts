@@ -200,8 +200,13 @@ export class RequestAuthorizer implements Authorizer {
     for (const grant of found) if (grant) grants.add(grant)
   }
 
-  async requireAction(action: string, place: ActionResource): Promise<void> {
-    if ((await this.#one({ ...place, action })) || place.bucket === undefined) return
+  async requireAction(
+    action: string,
+    { versionId, ...place }: Parameters<Authorizer['requireAction']>[1],
+  ): Promise<void> {
+    const more = { ...place.more, versionId }
+    const asked = versionId === undefined ? { ...place, action } : { ...place, action: ofVersion(action), more }
+    if ((await this.#one(asked)) || place.bucket === undefined) return
     const documents = await this.documents(place.bucket)
     if (documents && documents.owner !== this.#account) throw new S3Error('AccessDenied')
   }

@@ -88,8 +88,9 @@ export interface Authorizer {
    * Throws AccessDenied unless the policies of the identity and of the bucket let the caller use the action of a
    * plugin: it may spend, so in the bucket of another account a document must grant it by the name of the plugin.
    * Grants nothing.
+   * @param place with `versionId` that of a version; an action of S3 is then the one that S3 has for versions
    */
-  requireAction(action: string, place: ActionResource): Promise<void>
+  requireAction(action: string, place: ActionResource & { readonly versionId?: string | undefined }): Promise<void>
   /**
    * Throws AccessDenied where the caller may use the action only under conditions of a policy: what the caller then
    * gets outlives the request and drops them. To be called after the action was decided.
@@ -207,6 +208,12 @@ export interface Checks {
    * @param place what the action is about; absent for no bucket
    */
   readonly requireAction: (name: string, place?: ActionResource) => Promise<void>
+  /**
+   * Rejects with AccessDenied unless the bucket has the owner that a request or a document expects.
+   * @param expected canonical id
+   * @param name of the header or element that states it
+   */
+  readonly requireBucketOwner: (bucket: string, expected: string, name: string) => Promise<void>
   /** Decides which metadata that the caller stores with an object may cause payments. */
   readonly authorize: Authorize
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Logger } from '../../common/log.js'
 import type { Authorizer, Checks } from './access.js'
+import type { Acls } from './acls.js'
 import type {
   AdmittedWrite,
   ArchiveAccess,
@@ -9,6 +10,7 @@ import type {
   RestoreOutcome,
   TransitionedObject,
 } from './archive.js'
+import type { CallerJobs } from './caller-jobs.js'
 import type { CreationTimes, Gateway } from './gateway.js'
 import type { Hooks } from './hooks.js'
 import type { AuthenticateForm, Caller, Session } from './identity.js'
@@ -242,6 +244,9 @@ export interface FormFacts {
   readonly headers: RequestHead['headers']
 }
 
+/** What lifecycle rules judge an object by. */
+type ListedFacts = Pick<StoredObject, 'key' | 'size' | 'lastModified' | 'tags'>
+
 /** Registrations of all plugins. */
 export interface Registered {
   readonly hooks: Hooks
@@ -285,6 +290,17 @@ export interface Context {
   readonly archive: ArchiveAccess
   /** Durable background jobs, which outlive the request. */
   readonly jobs: Jobs
+  /** Jobs as the caller sees and orders them. */
+  readonly callerJobs: CallerJobs
+  /** Canonical id of the account that the caller belongs to; that of the server for an unsigned request. */
+  readonly canonicalId: string
+  /** The ACLs of objects. */
+  readonly acls: Acls
+  /**
+   * Reads the lifecycle rules of a bucket. Resolves with what says when they remove a current object, ms since 1970;
+   * undefined for never.
+   */
+  readonly expirations: (bucket: string) => Promise<(object: ListedFacts) => number | undefined>
   /** The gateway, accessed with the server's own account regardless of the caller. */
   readonly own: Pick<Gateway, 'listBuckets' | 'listPolicies'>
   /**

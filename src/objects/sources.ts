@@ -107,3 +107,15 @@ export async function streamHoldingBack(
   const rest = small.length > 1 ? Buffer.concat(small) : (small[0] ?? held?.chunk)
   return { facts, rest }
 }
+
+/**
+ * A body that this server makes.
+ * @param body its bytes, or their number and what sends them to a sink, one chunk after the other
+ */
+export function sourceOf(
+  body: Buffer | { readonly length: number; readonly send: (sink: ByteSink) => Promise<void> },
+): Source {
+  const { length } = body
+  const send = Buffer.isBuffer(body) ? async (to: ByteSink) => to(body) : body.send
+  return { length, stream: (sink, options) => digesting(send, sink, options) }
+}

@@ -1,27 +1,26 @@
 import type { Quota } from '../../common/quota.js'
 import { RequestAuthorizer } from '../access/authorize.js'
+import { requireBucketOwner } from '../access/expected-owner.js'
 import { type Checks, Grants, grantedChecks, grantedGateway, ownerGateway } from '../access/grants.js'
 import { requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
 import { denied, Rights, requireAction, requireOwner } from '../access/rights.js'
 import type { Authorizer, BucketOwner, RequireOwner } from '../api/access.js'
-import type { ArchiveAccess } from '../api/archive.js'
-import type { Context, FormFacts, Jobs } from '../api/context.js'
+import type { Context, FormFacts } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Caller, Credentials, Identity } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
 import type { State } from '../api/state.js'
-import { canonicalId } from '../auth/credentials.js'
+import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import type { GatewayPool } from '../gateway/account/create-gateway.js'
 import type { AccountSource } from '../gateway/account/log-in.js'
 import type { Encryption } from '../objects/encryption/encryption.js'
 import { ObjectStore } from '../objects/object-store.js'
 import { type PartChecksumRecords, partChecksumRecords } from '../objects/part-checksums.js'
 import { authorizing, type MetadataActions } from '../plugins/actions.js'
-import { ownOrigin } from '../plugins/hooks.js'
-import { sessionOf } from '../plugins/jobs/narrow.js'
-import { dueAfter } from '../s3/lifecycle/rules.js'
-import { restoreStored } from '../s3/object/restore.js'
-import { factHeaders, presenceOf } from '../s3/object/storage-class.js'
+import { callerJobs, jobsOf } from '../plugins/jobs/caller-jobs.js'
+import { aclsOf } from '../s3/access/acls.js'
+import { candidateOf, expirationOf } from '../s3/lifecycle/rules.js'
+import { archiveAccess } from '../s3/object/archive-access.js'
 import { ownedSettings } from '../state/records/bucket-settings.js'
 import { RequestSettings } from '../state/records/object-records.js'
 import { type Declared, stateOfOperation } from '../state/records/state-of-operation.js'
@@ -288,6 +287,23 @@ class RequestContext implements Context {
     return archiveAccess(this)
   }
 
+  get callerJobs(): Context['callerJobs'] {
+    return callerJobs(this)
+  }
+
+  get canonicalId(): string {
+    return this.caller ? canonicalId(this.caller.identity) : OWN_ID
+  }
+
+  get acls(): Context['acls'] {
+    return aclsOf(this)
+  }
+
+  async expirations(bucket: string): ReturnType<Context['expirations']> {
+    const rules = await this.settings.get(bucket, 'lifecycle')
+    return (object) => (rules ? expirationOf(rules, candidateOf(object))?.at : undefined)
+  }
+
   get checks(): Context['checks'] {
     this.#checks ??= this.#makeChecks()
     return this.#checks
@@ -311,36 +327,8 @@ class RequestContext implements Context {
       requireKey: (bucket, key, access) => this.#view().requireKey(bucket, key, access),
       requireSome: (bucket, access) => this.#view().requireSome(bucket, access),
       requireAction,
+      requireBucketOwner: (bucket, expected, name) => requireBucketOwner({ bucket, expected, name }, this),
       authorize: authorizing(this.#contexts.deps.metadataActions, this.caller, requireAction),
     }
-  }
-}
-
-/** What a session with a policy orders keeps that policy, and so does what it has run again. */
-function jobsOf(jobs: Jobs, caller: Caller | undefined): Jobs {
-  const session = sessionOf(caller)
-  if (!session) return jobs
-  return {
-    ...jobs,
-    create: (asked) => jobs.create({ ...asked, session }),
-    retry: (id, signature) => jobs.retry(id, signature, session),
-  }
-}
-
-/** Creates the archive functions of a context; its caller's rights apply. */
-function archiveAccess(context: Context): ArchiveAccess {
-  return {
-    presence: (object) => presenceOf(object, context.plugins.storageClasses),
-    restore: (bucket, key, order, request, ref) =>
-      restoreStored(context, { bucket, key, ref }, order, request ?? { id: ownOrigin().requestId, remoteAddress: '' }),
-    expiry: (now, days) => dueAfter(now, days),
-    headers: (object) => factHeaders(object, context.plugins),
-    async moved(name, object, { origin = ownOrigin(), time = Date.now(), until } = {}) {
-      const { bucket, key, size, etag, archive, versionId } = object
-      const { storageClass } = presenceOf({ archive, cold: true }, context.plugins.storageClasses)
-      const version = versionId === undefined ? {} : { versionId }
-      const facts = { name, origin, bucket, key, size, etag, storageClass, time, ...version }
-      await context.plugins.hooks.objectMoved({ ...facts, ...(until !== undefined && { until }) })
-    },
   }
 }

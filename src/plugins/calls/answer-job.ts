@@ -4,6 +4,7 @@ import type { Context } from '../../api/context.js'
 import type { Job, JobFailure, NewJob } from '../../api/jobs.js'
 import type { Document } from '../../api/operation.js'
 import type { Reply, ReplyHeaders, Resource, S3Request } from '../../api/request.js'
+import { signatureOf, signerOf } from '../jobs/caller-jobs.js'
 import { documentOf, jobDocument } from '../jobs/document.js'
 import { hasEnded } from '../jobs/record.js'
 import { requireAgain } from '../jobs/require-again.js'
@@ -71,7 +72,7 @@ interface Created {
 }
 
 async function jobFor(call: Call, asked: CallInput, request: S3Request, context: Context): Promise<Created> {
-  const { identity, proof } = signer(context)
+  const { identity, proof } = signerOf(context)
   const { accessKeyId } = identity
   const { body, query, force } = asked
   const { Force: _, ...terms } = body
@@ -94,7 +95,7 @@ async function jobFor(call: Call, asked: CallInput, request: S3Request, context:
     requestHash,
     ...(token !== undefined && { token }),
     ...(call.spends && { refuseRepeatsWithin: force || content?.digests.length === 0 ? 0 : REPEAT_MS }),
-    ...(call.spends && proof && { signature: hashOf(proof.signature) }),
+    ...(call.spends && proof && { signature: signatureOf(context) }),
   }
   if (!call.pass) return { job: await context.jobs.create(job), ordered }
   const pass = (held: Job) => call.pass?.({ request, body, query, page }, held, context)
@@ -120,11 +121,6 @@ async function runAgain(known: Job, request: S3Request, context: Context): Promi
 function mayPass({ code, status = 500 }: JobFailure): boolean {
   const known = isCode(code) ? codes[code].status : status
   return known >= 500 && known !== 501
-}
-
-function signer({ caller }: Context) {
-  if (!caller) throw new S3Error('AccessDenied', { message: 'Only a signed request can create a job.' })
-  return caller
 }
 
 /** The job of a call that passes a content on is dropped when that fails. */

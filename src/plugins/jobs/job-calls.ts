@@ -6,9 +6,8 @@ import type { Plugin } from '../../api/plugin.js'
 import type { S3Request } from '../../api/request.js'
 import { PageOf } from '../calls/call.js'
 import { defineCall } from '../calls/define-call.js'
-import { hashOf } from '../calls/prepare.js'
+import { signatureOf } from './caller-jobs.js'
 import { documentOf, jobDocument, jobStatuses } from './document.js'
-import { noSuchJob } from './record.js'
 import { requireAgain } from './require-again.js'
 
 const SOURCE = 'docs/extensions.md#jobs'
@@ -31,12 +30,7 @@ const listJobs = defineCall({
   pages: 'Jobs',
   ownRules: true,
   async answer({ query, page }, context) {
-    const found = await context.jobs.list({
-      ...query,
-      accessKeyId: seenBy(context) || undefined,
-      before: page.from,
-      limit: page.limit + 1,
-    })
+    const found = await context.callerJobs.list({ ...query, before: page.from, limit: page.limit + 1 })
     const jobs = found.slice(0, page.limit)
     return { Jobs: new PageOf(jobs.map(documentOf), found.length > page.limit ? jobs.at(-1)?.id : undefined) }
   },
@@ -52,10 +46,10 @@ const getJob = defineCall({
   root: 'Job',
   ownRules: true,
   async *members(context) {
-    const newest = await context.jobs.list({ accessKeyId: seenBy(context) || undefined, limit: MAX_MEMBERS })
+    const newest = await context.callerJobs.list({ limit: MAX_MEMBERS })
     for (const { id } of newest) yield { JobId: id }
   },
-  answer: async ({ request }, context) => documentOf(await jobOf(request.params.JobId ?? '', context)),
+  answer: async ({ request }, context) => documentOf(await jobOf(request, context)),
 })
 
 const getJobLog = defineCall({
@@ -70,7 +64,7 @@ const getJobLog = defineCall({
   }),
   ownRules: true,
   async answer({ request }, context) {
-    const { id } = await jobOf(request.params.JobId ?? '', context)
+    const { id } = await jobOf(request, context)
     const lines = await context.jobs.log(id)
     return {
       JobId: id,
@@ -84,7 +78,7 @@ const shared = {
   result: jobDocument,
   root: 'Job',
   ownRules: true,
-  admit: async ({ params }: S3Request<'service'>, context: Context) => void (await jobOf(params.JobId ?? '', context)),
+  admit: async (request: S3Request<'service'>, context: Context) => void (await jobOf(request, context)),
 } as const
 
 const cancelJob = defineCall({
@@ -94,7 +88,7 @@ const cancelJob = defineCall({
   access: 'signed',
   on: { method: 'POST', resource: 'service', path: `${ONE}/cancel` },
   async answer({ request }, context) {
-    const { id } = await jobOf(request.params.JobId ?? '', context)
+    const { id } = await jobOf(request, context)
     return documentOf(await context.jobs.cancel(id, signatureOf(context)))
   },
 })
@@ -142,14 +136,14 @@ const resolveJob = defineCall({
   },
 })
 
-/** Identifies the request by its signature, so that a captured one that is sent again counts once. */
-export function signatureOf({ caller }: Context): string | undefined {
-  return caller?.proof && hashOf(caller.proof.signature)
+/** Throws NoSuchJob, also for a job that the caller may not see. */
+function jobOf({ params }: Pick<S3Request, 'params'>, { callerJobs }: Context): Promise<Job> {
+  return callerJobs.get(params.JobId ?? '')
 }
 
 /** Only a caller that may start such a job may run it again or set its outcome. */
 async function mayBegin(request: S3Request<'service'>, context: Context): Promise<Job> {
-  const job = await jobOf(request.params.JobId ?? '', context)
+  const job = await jobOf(request, context)
   await requireAgain(job, request, context)
   return job
 }
@@ -159,23 +153,3 @@ export const jobsPlugin: Plugin = Object.freeze({
   name: 'jobs',
   operations: [listJobs, getJob, getJobLog, cancelJob, retryJob, resolveJob],
 })
-
-type JobReader = Pick<Context, 'caller' | 'jobs'>
-
-/**
- * The access key id whose jobs the caller may see; '' for all. An identity with rights or a gateway account of its own
- * sees only its own jobs, as it sees only its own keys.
- */
-export function seenBy({ caller }: Pick<Context, 'caller'>): string {
-  const identity = caller?.identity
-  const limited = identity?.rights || identity?.policies || identity?.session?.policy || identity?.account
-  return identity && limited ? identity.accessKeyId : ''
-}
-
-/** Throws NoSuchJob, also for a job that the caller may not see. */
-export async function jobOf(id: string, context: JobReader): Promise<Job> {
-  const job = await context.jobs.get(id)
-  const whose = seenBy(context)
-  if (!job || (whose !== '' && job.accessKeyId !== whose)) throw noSuchJob(id)
-  return job
-}

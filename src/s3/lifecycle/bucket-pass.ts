@@ -3,7 +3,7 @@ import type { UploadRecord } from '../../api/uploads.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 import type { LifecycleConfiguration } from './configuration.js'
 import { actOnDue, mayGoOn, moveTo, PAGE, type PassDeps, Spared, type Tally } from './pass.js'
-import { abortionOf, type Candidate, expirationOf, outermostPrefixes, transitionOf } from './rules.js'
+import { abortionOf, type Candidate, candidateOf, expirationOf, outermostPrefixes, transitionOf } from './rules.js'
 import { passVersions } from './version-pass.js'
 
 type Listed = Extract<StoreEntry, { kind: 'object' }>
@@ -62,7 +62,7 @@ function actOnPage(
 ): Promise<boolean> {
   const actionOf = actionFor(deps, configuration)
   const due = listed.flatMap((entry) => {
-    const action = actionOf(candidate(entry))
+    const action = actionOf(candidateOf(entry))
     return action === undefined ? [] : [{ key: entry.key, entry, action }]
   })
   const act = async ({ entry, action }: (typeof due)[number]) => {
@@ -85,15 +85,6 @@ function actionFor({ now }: PassDeps, configuration: LifecycleConfiguration) {
   }
 }
 
-function candidate({
-  key,
-  size,
-  lastModified,
-  tags = [],
-}: Pick<Listed, 'key' | 'size' | 'lastModified' | 'tags'>): Candidate {
-  return { key, size, lastModified: Date.parse(lastModified), tags }
-}
-
 /** Moves the object to the class, where it may be already, if it is still the listed one and still due. */
 async function transition(
   deps: PassDeps,
@@ -105,7 +96,7 @@ async function transition(
 ): Promise<void> {
   if (listed.archive?.storageClass === storageClass) return
   const current = await deps.store.find(bucket, listed.key)
-  const action = current && isSame(current, listed) ? actionOf(candidate(current)) : undefined
+  const action = current && isSame(current, listed) ? actionOf(candidateOf(current)) : undefined
   if (!current || typeof action !== 'object' || action.storageClass !== storageClass) throw new Spared()
   if (await moveTo(deps, current, storageClass)) tally.transitioned++
 }
@@ -121,7 +112,7 @@ async function expire(
   const cause = { name: 'LifecycleExpiration:Delete', origin: ownOrigin() } as const
   const { key, size } = listed
   const { deleteMarker, versionId } = await deps.store.remove(bucket, key, cause, (current) => {
-    if (!current || !isSame(current, listed) || !isDue(candidate(current))) throw new Spared()
+    if (!current || !isSame(current, listed) || !isDue(candidateOf(current))) throw new Spared()
   })
   tally.expired++
   const operation = deleteMarker ? 'S3.CREATE.DELETEMARKER' : 'S3.EXPIRE.OBJECT'

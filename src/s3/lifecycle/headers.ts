@@ -3,7 +3,7 @@ import type { ReplyHeaders } from '../../api/request.js'
 import type { StoredObject } from '../../api/store.js'
 import type { UploadRecord } from '../../api/uploads.js'
 import type { LifecycleConfiguration } from './configuration.js'
-import { abortionOf, expirationOf } from './rules.js'
+import { abortionOf, candidateOf, expirationOf } from './rules.js'
 
 type Of = Pick<Context, 'settings' | 'log'>
 
@@ -19,12 +19,7 @@ export async function expirationHeader(
 ): Promise<string | undefined> {
   const configuration = await rulesOf(context, bucket)
   if (!configuration) return undefined
-  const due = expirationOf(configuration, {
-    key: object.key,
-    size: object.size,
-    lastModified: Date.parse(object.lastModified),
-    tags: object.tags ?? [],
-  })
+  const due = expirationOf(configuration, candidateOf(object))
   return due && `expiry-date="${new Date(due.at).toUTCString()}", rule-id="${encoded(due.rule.id)}"`
 }
 

@@ -1,6 +1,7 @@
 import { compareUtf8 } from '../../../common/byte-order.js'
 import { DAY_MS } from '../../../common/time.js'
 import type { Tag } from '../../api/access.js'
+import type { StoredObject } from '../../api/store.js'
 import type { LifecycleConfiguration, LifecycleRule, Noncurrent, RuleTime } from './configuration.js'
 import type { LifecycleFilter } from './filter.js'
 
@@ -12,6 +13,16 @@ export interface Candidate {
   /** Milliseconds since 1970; 0 or less if unknown, and then the object never ages. */
   readonly lastModified: number
   readonly tags: readonly Tag[]
+}
+
+/** What rules judge a stored object by. */
+export function candidateOf({
+  key,
+  size,
+  lastModified,
+  tags = [],
+}: Pick<StoredObject, 'key' | 'size' | 'lastModified' | 'tags'>): Candidate {
+  return { key, size, lastModified: Date.parse(lastModified), tags }
 }
 
 /** A rule and the time when it will act, ms since 1970. */

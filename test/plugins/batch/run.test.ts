@@ -61,6 +61,7 @@ function run(records: readonly Partial<BatchRecord>[], scene: Scene = {}) {
   } as unknown as BatchDeps
   const job = {
     ...{ job: { id: 'j', accessKeyId: owner } },
+    context: { plugins: { storageClasses: new Map([['GLACIER', {}]]) }, callerJobs: { session: () => undefined } },
     ...{ input: { operation: { name: 'Archive', storageClass: 'GLACIER' }, ...order } },
     ...{ signal: new AbortController().signal, owned: () => true, report: () => {} },
   }

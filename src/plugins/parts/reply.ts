@@ -1,0 +1,2 @@
+/** Replies of operations. */
+export { empty, noContent, xml } from '../../http/reply.js'
