@@ -10,7 +10,8 @@ import {
   xml,
 } from 'dealgate/plugin'
 import { type BatchJob, type BatchJobs, priorityOf, STATUSES, statusOf, tagsOf as tagsOfJob } from './batch-jobs.js'
-import { readCreateJob, refused, tagsOf } from './control-create-job.js'
+import { readCreateJob } from './control-create-job.js'
+import { refused, tagsOf } from './control-values.js'
 import { MANIFEST_FORMATS } from './order.js'
 
 const API = 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_'

@@ -9,7 +9,7 @@ import {
   S3Error,
   toS3Error,
 } from 'dealgate/plugin'
-import pMap from 'p-map'
+import { estimateRows } from './estimate.js'
 import type { Live } from './live.js'
 import type { BatchOrder } from './order.js'
 import { CHECKPOINT, prepareRows, withEstimate } from './prepare.js'
@@ -22,6 +22,7 @@ import {
   withResults,
 } from './records.js'
 import { reportFailed, writeReport } from './report.js'
+import { BatchState, Stopped } from './state.js'
 import type { Send } from './task.js'
 import { type TaskKind, taskKind } from './task-kinds.js'
 import type { Turns } from './turns.js'
@@ -76,14 +77,6 @@ export interface BatchResult {
   readonly Price?: string
 }
 
-/** A client has asked the job to pause, or to end. */
-class Stopped extends Error {
-  override readonly name = 'Stopped'
-  constructor(how: 'pause' | 'cancel') {
-    super(`a client has asked the job to ${how}`)
-  }
-}
-
 /** @param deps known once the plugin is started */
 export function batchJobs(deps: () => BatchDeps): JobKind<BatchOrder, BatchResult> {
   return { name: BATCH_JOB, concurrency: MAX_OPEN, run: (job) => runBatch(deps(), job) }
@@ -111,12 +104,12 @@ class Batch {
   readonly #deps: BatchDeps
   readonly #job: RunningJob<BatchOrder>
   readonly #run: BatchRun
+  readonly #state: BatchState
   readonly #order: BatchOrder
   readonly #kind: TaskKind
   readonly #send: Send
   /** Tasks that have a turn. */
   #working = 0
-  #shown: BatchRecord | undefined
   #asked: { readonly wokenBy: BatchRecord['wokenBy']; readonly owner: RequestOwner } | undefined
 
   constructor(deps: BatchDeps, job: RunningJob<BatchOrder>, run: BatchRun) {
@@ -124,6 +117,7 @@ class Batch {
     this.#deps = deps
     this.#job = job
     this.#run = run
+    this.#state = new BatchState(deps.live, job, run)
     this.#order = job.input
     this.#kind = taskKind(job.input, (name) => job.context.plugins.storageClasses.has(name))
     this.#send = async (request) => {
@@ -148,19 +142,19 @@ class Batch {
   /** Throws Stopped, Retry, S3Error. */
   async work(): Promise<BatchResult> {
     const { dryRun, confirmationRequired } = this.#order
-    let record = await this.#ready(await this.#look())
+    let record = await this.#ready(await this.#state.look())
     if (record.suspended !== undefined && this.#deps.now() - record.suspended > SUSPENDED_MS)
       throw new S3Error('OperationAborted', { message: 'The job was not confirmed within 30 days.' })
     if (!record.prepared) {
-      this.#show('Preparing', record)
+      this.#state.show('Preparing', record)
       record = await prepareRows(this.#run, this.#order, this.#send, async (rows) => {
-        this.#show('Preparing', { ...(await this.#look()), listing: { chunks: 0, rows } })
+        this.#state.show('Preparing', { ...(await this.#state.look()), listing: { chunks: 0, rows } })
       })
     }
     if (dryRun || (confirmationRequired && this.#kind.spends)) record = await this.#estimate(record)
     if (dryRun) return this.#end(record)
     if (confirmationRequired && !record.confirmed) {
-      record = await this.#change((present) =>
+      record = await this.#state.change((present) =>
         present.confirmed ? present : { ...present, suspended: present.suspended ?? this.#deps.now() },
       )
       if (!record.confirmed) throw new Retry(LOOK_MS, 'Suspended')
@@ -178,7 +172,7 @@ class Batch {
   async #ready(record: BatchRecord): Promise<BatchRecord> {
     if (!record.cleared) return record
     if (!record.prepared)
-      return this.#change(({ cleared: _, ...present }) => ({ ...present, listing: { chunks: 0, rows: 0 } }))
+      return this.#state.change(({ cleared: _, ...present }) => ({ ...present, listing: { chunks: 0, rows: 0 } }))
     if (record.done === record.listing.chunks || this.#order.dryRun) return record
     throw new S3Error('InvalidRequest', { message: 'The job has ended, and its rows are gone: order another one.' })
   }
@@ -200,7 +194,7 @@ class Batch {
 
   /** Ends or pauses the job as a client has asked last: tasks may have gone on for long since it was stopped. */
   async #stop(): Promise<never> {
-    const { asked } = await this.#change((present) => present)
+    const { asked } = await this.#state.change((present) => present)
     if (asked === undefined) throw new Retry(0, 'Ready')
     if (asked === 'pause') throw new Retry(LOOK_MS, 'Paused')
     await this.#end(await this.#report('Cancelling'))
@@ -229,19 +223,19 @@ class Batch {
       {
         ...{ run: this.#run, kind: this.#kind, send: this.#send, signal: this.#job.signal, now },
         check: async () => {
-          if (this.#kind.spends) await this.#look()
-          else this.#check()
+          if (this.#kind.spends) await this.#state.look()
+          else this.#state.check()
         },
-        look: () => this.#look(),
+        look: () => this.#state.look(),
         enter: (signal) => this.#turn(known, signal),
-        show: (chunk) => this.#show('Active', withResults(known, chunk)),
+        show: (chunk) => this.#state.show('Active', withResults(known, chunk)),
       },
       number,
     )
     const active = performance.now() - began
     if (typeof worked !== 'string')
-      return this.#change((record) => ({ ...withResults(record, worked), active: record.active + active }))
-    await this.#change((record) => ({ ...record, active: record.active + active }))
+      return this.#state.change((record) => ({ ...withResults(record, worked), active: record.active + active }))
+    await this.#state.change((record) => ({ ...record, active: record.active + active }))
     if (worked === 'budget') throw new Retry(DAY_MS - (now() % DAY_MS) + 1000, WAITING_FOR_BUDGET)
     throw this.#later(WAITING_FOR_GATEWAY)
   }
@@ -249,27 +243,11 @@ class Batch {
   async #estimate(before: BatchRecord): Promise<BatchRecord> {
     let record = before
     for (let number = record.estimated.chunks; number < record.listing.chunks; number++) {
-      await this.#look()
+      await this.#state.look()
       const { rows } = await this.#run.chunk(number)
-      let [bytes, failed, price] = [0, 0, 0n]
-      await pMap(
-        rows,
-        async (row) => {
-          this.#check()
-          try {
-            const found = await this.#kind.estimate(row, this.#send)
-            bytes += found.bytes
-            price += found.price ?? 0n
-          } catch (error) {
-            if (!(error instanceof S3Error) || error.code === 'InvalidAccessKeyId' || error.status >= 500) throw error
-            failed++
-          }
-        },
-        { concurrency: this.#kind.concurrency },
-      )
-      const estimate = { bytes, failed, ...(this.#kind.spends && { price }) }
-      record = await this.#change((present) => withEstimate(present, estimate))
-      this.#show('Preparing', record)
+      const estimate = await estimateRows(rows, this.#kind, this.#send, () => this.#state.check())
+      record = await this.#state.change((present) => withEstimate(present, estimate))
+      this.#state.show('Preparing', record)
     }
     return record
   }
@@ -277,7 +255,7 @@ class Batch {
   async #turn(record: BatchRecord, signal: AbortSignal): Promise<() => void> {
     const { id, accessKeyId } = this.#job.job
     const show = (phase: BatchPhase) => {
-      if (this.#working === 0) this.#show(phase, this.#shown ?? record)
+      if (this.#working === 0) this.#state.show(phase, this.#state.shown ?? record)
     }
     const leave = await this.#deps.turns.enter({
       owner: accessKeyId,
@@ -301,11 +279,11 @@ class Batch {
     // The tasks of a chunk that a client has stopped count, too.
     if (tried && record.report === undefined) {
       if (record.done < record.listing.chunks) record = await this.#withUnfinished(record)
-      this.#show(phase, record)
+      this.#state.show(phase, record)
       if (report) {
         const { now } = this.#deps
         const key = await writeReport(this.#run, report, record, { send: this.#send, now: now() }).catch(reportFailed)
-        record = await this.#change((present) => ({ ...present, report: { bucket: report.bucket, key } }))
+        record = await this.#state.change((present) => ({ ...present, report: { bucket: report.bucket, key } }))
       }
     }
     return record
@@ -318,14 +296,14 @@ class Batch {
   async #withUnfinished(record: BatchRecord): Promise<BatchRecord> {
     const chunk = await this.#run.chunk(record.done)
     const { listing } = record
-    return this.#change((present) => ({ ...withResults(present, chunk), done: listing.chunks }))
+    return this.#state.change((present) => ({ ...withResults(present, chunk), done: listing.chunks }))
   }
 
   async #end(record: BatchRecord): Promise<BatchResult> {
-    this.#show(undefined, record)
+    this.#state.show(undefined, record)
     // Chunks may have been written behind the last checkpoint.
     await this.#deps.records.clear(this.#run.id, record.listing.chunks + (record.prepared ? 0 : CHECKPOINT))
-    await this.#change((present) => ({ ...present, cleared: true }))
+    await this.#state.change((present) => ({ ...present, cleared: true }))
     const { price } = record.estimated
     return {
       TotalNumberOfTasks: record.listing.rows,
@@ -334,36 +312,6 @@ class Batch {
       Bytes: record.bytes,
       ...(price !== undefined && { Price: price }),
     }
-  }
-
-  async #change(to: (record: BatchRecord) => BatchRecord): Promise<BatchRecord> {
-    const record = await this.#run.change(to)
-    this.#deps.live.update(this.#run.id, record)
-    return record
-  }
-
-  /** Reads what a client may have asked of another server. */
-  async #look(): Promise<BatchRecord> {
-    const record = await this.#change((present) => present)
-    this.#check()
-    return record
-  }
-
-  #check(): void {
-    this.#job.signal.throwIfAborted()
-    if (!this.#job.owned()) throw new TakenOver()
-    const asked = this.#deps.live.get(this.#run.id)?.asked
-    if (asked !== undefined) throw new Stopped(asked)
-  }
-
-  #show(phase: BatchPhase | undefined, record: BatchRecord): void {
-    this.#shown = record
-    const { listing, succeeded, failed, bytes } = record
-    this.#job.report({
-      ...(phase !== undefined && { phase }),
-      tasks: { total: listing.rows, succeeded, failed },
-      bytes: { done: 0, total: bytes },
-    })
   }
 }
 
