@@ -1,3 +1,4 @@
+import { batchDefaults } from '../../plugins/batch/defaults.js'
 import { addressing } from '../../src/http/addressing.js'
 import { defaultBucketLogBytes, defaultPeriods } from '../../src/server/limits.js'
 import { checkedText, integer, list, portOrOff, time, webhook, webhookSecret } from './kinds.js'
@@ -16,7 +17,7 @@ export const bucketOptions = {
   }),
   ...inventoryOptions,
   batchRate: option('Buckets', integer(1, 1_000_000), {
-    default: 500,
+    default: batchDefaults.rate,
     unit: 'requests per second',
     help: 'Requests that the batch jobs of a process make together.',
   }),

@@ -1,3 +1,4 @@
+import { inventoryDefaults } from '../../plugins/inventory/defaults.js'
 import type { ConfiguredLimits } from '../../src/api/limits.js'
 import { defaultLimits } from '../../src/server/limits.js'
 import {
@@ -298,15 +299,15 @@ export const engineOptions = {
 
 export const inventoryOptions = {
   inventoryIntervalMs: option('Buckets', time('seconds', 0, 3600), {
-    default: 60_000,
+    default: inventoryDefaults.intervalMs,
     help: 'Interval at which schedules of inventories, which are due at midnight UTC, are checked; 0 disables them.',
   }),
   inventoryFileRows: option('Buckets', integer(1000, 10_000_000), {
-    default: 250_000,
+    default: inventoryDefaults.fileRows,
     help: 'Rows of a file of an inventory. After a crash, at most one file is written again.',
   }),
   inventoryRate: option('Buckets', integer(0, 10_000_000), {
-    default: 20_000,
+    default: inventoryDefaults.rate,
     unit: 'objects per second',
     help: 'Rate at which inventories list buckets, all those of a process together; 0 for no bound.',
   }),

@@ -2,6 +2,7 @@ import { definePlugin, hasEnded, type Jobs, Pace, z } from 'dealgate/plugin'
 import { BatchJobs } from './batch-jobs.js'
 import { batchCalls } from './calls.js'
 import { controlOperations } from './control-operations.js'
+import { batchDefaults } from './defaults.js'
 import { Live } from './live.js'
 import { CHECKPOINT } from './prepare.js'
 import { BatchRecords } from './records.js'
@@ -25,7 +26,7 @@ export default definePlugin({
     rate: z
       .int()
       .min(1)
-      .default(500)
+      .default(batchDefaults.rate)
       .describe('Requests per second that the jobs of a process make together; `--batch-rate` of the command line.'),
   }),
   create({ rate }, host) {

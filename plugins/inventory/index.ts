@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { definePlugin, type JobFailure, Pace, type PluginGauge, z } from 'dealgate/plugin'
 import { inventoryCalls } from './calls.js'
+import { inventoryDefaults } from './defaults.js'
 import { inventoryConfigurations } from './operations.js'
 import { InventoryRecords, type RunInput } from './records.js'
 import { inventoryRuns } from './run.js'
@@ -10,14 +11,22 @@ const options = z.object({
   intervalMs: z
     .int()
     .min(0)
-    .default(60_000)
-    .describe('How often schedules are looked at, ms; 0 for never. `--inventory-interval` of the command line.'),
-  fileRows: z.int().min(1).default(250_000).describe('Rows of a file; `--inventory-file-rows` of the command line.'),
+    .default(inventoryDefaults.intervalMs)
+    .describe(
+      'How often schedules are looked at, ms; 0 for never. `--inventory-interval-seconds` of the command line.',
+    ),
+  fileRows: z
+    .int()
+    .min(1)
+    .default(inventoryDefaults.fileRows)
+    .describe('Rows of a file; `--inventory-file-rows` of the command line.'),
   rate: z
     .int()
     .min(0)
-    .default(20_000)
-    .describe('Objects that all runs of the process list per second; 0 for no bound. `--inventory-rate`.'),
+    .default(inventoryDefaults.rate)
+    .describe(
+      'Objects that all runs of the process list per second; 0 for no bound. `--inventory-rate` of the command line.',
+    ),
 })
 
 /** Inventories of buckets: their configurations, schedules and files. */
