@@ -37,7 +37,7 @@ export type { Reply, ReplyHeaders, S3Request } from './api/request.js'
 export { type FileForm, isForm, openForm } from './http/form/read-form.js'
 /** Results of calls: a page of a list, words for the log of changes, and an answer as a service gave it. */
 export { PageOf, type PageRequest, withChanges, withRaw } from './plugins/calls/call.js'
-/** A request with documents in JSON and XML, pages, client tokens and jobs, by the schemas of query, body and result. */
+/** A request with documents in JSON and XML, pages, client tokens and jobs, by schemas of query, body and result. */
 export { defineCall } from './plugins/calls/define-call.js'
 /** A request in a form of its own, such as that of S3. */
 export { defineOperation } from './plugins/define-plugin.js'

@@ -15,7 +15,7 @@ const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), 
 
 /** A plugin in plain JavaScript that greets. */
 const greeter = (name: string, more = '') => `
-import { definePlugin, S3Error, xml, z } from '${DEALGATE}'
+import { definePlugin, reply, S3Error, z } from '${DEALGATE}'
 ${more}
 export default definePlugin({
   name: '${name}',
@@ -28,7 +28,7 @@ export default definePlugin({
       on: { method: 'GET', resource: 'service', path: '/-/${name}/v1/{Who}' },
       async run({ params }) {
         if (params.Who === 'nobody') throw new S3Error('NoSuchPerson', { status: 404, message: 'There is nobody.' })
-        return xml('<Greeting>' + word + ' ' + params.Who + '</Greeting>')
+        return reply.xml('<Greeting>' + word + ' ' + params.Who + '</Greeting>')
       },
     }],
   }),
