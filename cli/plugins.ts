@@ -20,7 +20,7 @@ export async function checkPluginAt(config: Config, use: string, flags: CheckFla
   const configured = config.plugins?.find((plugin) => plugin.use === use)
   const options = flags.options === undefined ? configured?.options : parsed(flags.options)
   const from = configured?.from ?? process.cwd()
-  const [loaded] = await loadPlugins([{ use, options, from }], builtInPlugins)
+  const [loaded] = await loadPlugins([{ use, options, from }], await builtInPlugins([use]))
   if (!loaded) throw new TypeError('one plugin was asked for, and none came')
   const { checkPlugin } = await import('../test/suites/plugin-suite.js')
   let passed = 0
@@ -54,7 +54,7 @@ const CORE: readonly Row[] = corePlugins.map((plugin) => ({ plugin, source: 'alw
 export async function listPlugins(config: Config, { explain = false }: { explain?: boolean }): Promise<void> {
   const running = await obtainPlugins(config)
   const names = new Set(running.map(({ plugin }) => plugin.name))
-  const off = builtInPlugins.filter(({ definition }) => !names.has(definition.name))
+  const off = (await builtInPlugins()).filter(({ definition }) => !names.has(definition.name))
   const rows = [...CORE, ...running, ...(await Promise.all(off.map(asOff)))]
   process.stdout.write(explain ? rows.map(explanation).join('\n') : overview(rows))
 }

@@ -1,4 +1,4 @@
-/** The plugins that ship with dealgate, by name. All of them run unless the configuration lists others. */
-export { default as deal } from '../plugins/deal/index.js'
-export { default as pay } from '../plugins/pay/index.js'
-export { default as task } from '../plugins/task/index.js'
+/** The plugins that ship with dealgate, by name. All of them run unless the configuration lists others. Each is loaded when it runs. */
+export const deal = () => import('../plugins/deal/index.js')
+export const pay = () => import('../plugins/pay/index.js')
+export const task = () => import('../plugins/task/index.js')

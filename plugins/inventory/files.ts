@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { type Source, type Spool, type State, sourceOf } from 'dealgate/plugin'
-import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import type { ParquetWriter } from 'hyparquet-writer'
 import { type Column, type ColumnType, type Row, snakeCase, type Value } from './columns.js'
 import type { InventoryFormat } from './configuration.js'
 
@@ -21,7 +21,7 @@ interface InventoryFile {
 interface Format {
   readonly extension: string
   readonly contentType: string
-  open(columns: readonly Column[], sink: FileSink): InventoryFile
+  open(columns: readonly Column[], sink: FileSink): Promise<InventoryFile>
   /** `fileSchema` of the manifest. */
   schema(columns: readonly Column[]): string
 }
@@ -44,15 +44,13 @@ export const FORMATS: Readonly<Record<InventoryFormat, Format>> = {
 /** A file of an inventory, on the disk of this server until it is stored. */
 export class SpooledFile {
   readonly #spool: Spool
-  readonly #md5 = createHash('md5')
   readonly #file: InventoryFile
+  readonly #md5: Hash
 
-  private constructor(spool: Spool, format: Format, columns: readonly Column[]) {
+  private constructor(spool: Spool, file: InventoryFile, md5: Hash) {
     this.#spool = spool
-    this.#file = format.open(columns, (chunk) => {
-      this.#md5.update(chunk)
-      return spool.write(chunk)
-    })
+    this.#file = file
+    this.#md5 = md5
   }
 
   static async open(
@@ -60,7 +58,18 @@ export class SpooledFile {
     format: InventoryFormat,
     columns: readonly Column[],
   ): Promise<SpooledFile> {
-    return new SpooledFile(await state.spool(), FORMATS[format], columns)
+    const md5 = createHash('md5')
+    const spool = await state.spool()
+    try {
+      const file = await FORMATS[format].open(columns, (chunk) => {
+        md5.update(chunk)
+        return spool.write(chunk)
+      })
+      return new SpooledFile(spool, file, md5)
+    } catch (error) {
+      await spool.discard()
+      throw error
+    }
   }
 
   /** Bytes on disk: the last rows may still be in memory. */
@@ -90,7 +99,7 @@ export class SpooledFile {
  * CSV with gzip and without a header, each value in quotes, as S3 writes it. Keys are percent-encoded, a space as `%20`
  * and a `+` as `%2B`, so that decoders agree whether or not they read `+` as a space.
  */
-function csvFile(columns: readonly Column[], sink: FileSink): InventoryFile {
+async function csvFile(columns: readonly Column[], sink: FileSink): Promise<InventoryFile> {
   const gzip = createGzip()
   const writing = (async () => {
     for await (const chunk of gzip) await sink(chunk as Buffer)
@@ -138,7 +147,8 @@ const TYPES: Readonly<Record<ColumnType, { readonly schema: Partial<SchemaElemen
 }
 
 /** Parquet with Snappy. Keys are as they are. */
-function parquetFile(columns: readonly Column[], sink: FileSink): InventoryFile {
+async function parquetFile(columns: readonly Column[], sink: FileSink): Promise<InventoryFile> {
+  const { ByteWriter, ParquetWriter } = await import('hyparquet-writer')
   const bytes = new ByteWriter()
   const writer = new ParquetWriter({ writer: bytes, schema: schemaOf(columns), createdBy: 'dealgate' })
   let rows: Row[] = []

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { builtInPlugins } from '../../cli/built-in-plugins.js'
+import { builtInPlugins as loadBuiltIns } from '../../cli/built-in-plugins.js'
 import { defaultText } from '../../cli/command.js'
 import { allCommands, sentence, treeOf } from '../../cli/completion/command-tree.js'
 import { flagOf, nameOf as nameInFile, type Option, optionNames, options, variableOf } from '../../cli/config/config.js'
@@ -19,6 +19,8 @@ import { refusedOperations } from '../../src/s3/refused.js'
 import { allOperations } from '../support/server/all-operations.js'
 import { brokenLinks, linkedFrom } from './links.js'
 import { pages } from './pages.js'
+
+const builtInPlugins = await loadBuiltIns()
 
 const UPDATE = process.env.UPDATE_README === '1'
 

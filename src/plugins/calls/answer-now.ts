@@ -42,7 +42,7 @@ export async function answerNow(
   const made =
     csv === undefined
       ? documentReply({ format, root, plugin: request.plugin, shape }, document, headers, status)
-      : csvReply(shape, csv, document, headers)
+      : await csvReply(shape, csv, document, headers)
   const reply = changed ? { ...made, changed } : made
   // The document can also be read as an object of the virtual bucket.
   return request.resource === 'service' && request.method !== 'POST' && status === 200 ? withValidators(reply) : reply
@@ -99,7 +99,7 @@ export function documentReply(form: DocumentForm, document: Document, headers: R
 }
 
 /** Serializes the items of a list as CSV. The reply must not be cached. */
-function csvReply(shape: Shape, list: string, document: Document, headers: ReplyHeaders = {}): Reply {
+async function csvReply(shape: Shape, list: string, document: Document, headers: ReplyHeaders = {}): Promise<Reply> {
   const { NextContinuationToken: next } = document
   return {
     status: 200,
@@ -109,7 +109,7 @@ function csvReply(shape: Shape, list: string, document: Document, headers: Reply
       ...(typeof next === 'string' && { 'x-dealgate-next-continuation-token': next }),
       ...headers,
     },
-    body: csvDocument(shape, list, document),
+    body: await csvDocument(shape, list, document),
   }
 }
 

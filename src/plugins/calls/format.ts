@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { stringify } from 'csv-stringify/sync'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import { element, escapeXml, XML_DECLARATION } from '../../../common/xml.js'
 import type { Document } from '../../api/operation.js'
@@ -102,7 +101,9 @@ function accepted(accept: IncomingHttpHeaders['accept']): Format | undefined {
  * A text that spreadsheets would take for a formula begins with `'`.
  * @param shape of the document that holds the list
  */
-export function csvDocument(shape: Shape, list: string, document: Document): string {
+export async function csvDocument(shape: Shape, list: string, document: Document): Promise<string> {
+  // Few servers are ever asked for CSV.
+  const { stringify } = await import('csv-stringify/sync')
   const columns = columnsOf(shape, list)
   const rows = (document[list] as readonly Document[]).map((item) => columns.map((name) => cell(item[name])))
   // A lone carriage return or line feed ends a row, too, for many readers.
