@@ -1,5 +1,5 @@
-import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from '../src/plugins/load-plugins.js'
 import type { Config } from './config/config.js'
+import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from './process/load-plugins.js'
 import * as shipped from './shipped-plugins.js'
 import * as standard from './standard-plugins.js'
 

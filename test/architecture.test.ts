@@ -62,8 +62,8 @@ const rules: readonly Rule[] = [
     never: /^(npm:undici|common\/lazy-dispatcher\.ts)$/,
   },
   {
-    rule: 'node:http serves in server/ and services/http, and calls from the clients that need its sockets',
-    from: /^(?!src\/(server\/(serve|refuse-broken|metrics\/metrics-server|passthrough-forward)|http\/relay|plugins\/contain\/check-reply|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    rule: 'node:http serves in cli/process and services/http, and calls from the clients that need its sockets',
+    from: /^(?!cli\/process\/(serve|refuse-broken|metrics-server)\.ts$|src\/(server\/passthrough-forward|http\/relay|plugins\/contain\/check-reply|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
     never: /^node:https?$/,
   },
   {

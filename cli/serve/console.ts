@@ -1,9 +1,9 @@
 import type { CleanupStack } from '../../common/cleanup-stack.js'
 import type { Logger } from '../../common/log.js'
 import type { ConsoleAddress } from '../../src/server/console-address.js'
-import { type ConsoleTarget, serveConsole } from '../../src/server/console-server.js'
 import { listenFailure } from '../command.js'
 import { type Config, isGiven } from '../config/config.js'
+import { type ConsoleTarget, serveConsole } from '../process/console-server.js'
 import { type Prepare, ready } from './reload.js'
 import { certificatesOf, useCertificates } from './server-options.js'
 

@@ -5,9 +5,10 @@ import { LineFile } from '../../common/files/line-file.js'
 import type { Logger } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'
 import type { AuditLog } from '../../src/server/audit.js'
-import { type ScrapeFor, serveMetrics } from '../../src/server/metrics/metrics-server.js'
+import type { ScrapeFor } from '../../src/server/metrics/metrics-plugin.js'
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
+import { serveMetrics } from '../process/metrics-server.js'
 
 interface LogFilesOptions {
   readonly config: Pick<Config, 'accessLogFile' | 'accessLogFormat' | 'auditLog'>

@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os'
 import type { Logger } from '../../common/log.js'
 import type { GatewayTls } from '../../src/gateway/gateway-call.js'
 import type { GivenCertificate } from '../../src/server/metrics/upkeep.js'
-import { Certificates, type KeyPairFiles, readAuthorities, readKeyPair } from '../../src/server/tls.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
+import { Certificates, type KeyPairFiles, readAuthorities, readKeyPair } from '../process/tls.js'
 
 /** Number of processes that serve requests: `--workers`, or one per core for 0. */
 export function workersOf({ workers }: Pick<Config, 'workers'>): number {

@@ -1,8 +1,8 @@
 import { Metrics } from '../../common/metrics.js'
 import { render } from '../../common/render-metrics.js'
 import type { GatewayAccount } from '../../src/api/identity.js'
-import { processMetrics } from '../../src/server/metrics/process-metrics.js'
 import type { Config } from '../config/config.js'
+import { processMetrics } from '../process/process-metrics.js'
 import { recordServer } from '../running.js'
 import {
   metricsLine,

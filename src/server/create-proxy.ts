@@ -48,7 +48,7 @@ import {
   standingMetrics,
   stateMetrics,
 } from './metrics/gauges.js'
-import { pluginGauges } from './metrics/metrics-server.js'
+import { pluginGauges } from './metrics/metrics-plugin.js'
 import { backupMetrics } from './metrics/upkeep.js'
 import { observeRequests } from './observe.js'
 import { openPassthrough } from './passthrough.js'

@@ -18,7 +18,7 @@ import type { ConsoleAddress } from './console-address.js'
 import type { AccountStore } from './manage/account-calls.js'
 import type { KeyStore } from './manage/key-store.js'
 import type { ShownOption } from './manage/list-options.js'
-import type { ScrapeFor } from './metrics/metrics-server.js'
+import type { ScrapeFor } from './metrics/metrics-plugin.js'
 import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
+import type { Loadable } from '../../cli/process/load-plugins.js'
 import type { Plugin } from '../../src/api/plugin.js'
 import { makePlugin, type PluginDefinition } from '../../src/plugins/define-plugin.js'
-import type { Loadable } from '../../src/plugins/load-plugins.js'
 import { checkBehaviour } from './plugin/behaviour.js'
 import { checkContainment } from './plugin/containment.js'
 import { checkDeclarations } from './plugin/declarations.js'

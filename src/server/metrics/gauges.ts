@@ -8,7 +8,7 @@ import type { Bodies } from '../../http/body/body.js'
 import type { Downloads } from '../../http/downloads.js'
 import type { JobsOverview } from '../../plugins/jobs/document.js'
 import { freeBytes } from '../../s3/health.js'
-import { remembered } from './metrics-server.js'
+import { remembered } from './metrics-plugin.js'
 
 /** The use of the caches of a server. */
 export interface Caches {

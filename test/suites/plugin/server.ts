@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { serve } from '../../../cli/process/serve.js'
 import { type Services, startServices } from '../../../services/index.js'
 import type { Limits } from '../../../src/api/limits.js'
 import type { Plugin } from '../../../src/api/plugin.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
-import { serve } from '../../../src/server/serve.js'
 import type { Endpoint } from '../sign.js'
 
 export interface LogLine {

@@ -2,8 +2,8 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { type Handler, serve } from '../../src/server/serve.js'
-import { exchange } from '../support/sign/raw.js'
+import { type Handler, serve } from '../../../cli/process/serve.js'
+import { exchange } from '../../support/sign/raw.js'
 
 const HOST = '127.0.0.1'
 

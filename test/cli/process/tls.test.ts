@@ -3,12 +3,12 @@ import { Agent, get } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { type ConnectionOptions, connect } from 'node:tls'
 import t, { type Test } from 'tap'
-import { serve } from '../../src/server/serve.js'
-import { Certificates } from '../../src/server/tls.js'
-import { Authority } from '../support/content/certificates.js'
-import { temporaryFolder } from '../support/content/folders.js'
-import { keptLog } from '../support/server/kept-log.js'
-import { until } from '../support/waiting.js'
+import { serve } from '../../../cli/process/serve.js'
+import { Certificates } from '../../../cli/process/tls.js'
+import { Authority } from '../../support/content/certificates.js'
+import { temporaryFolder } from '../../support/content/folders.js'
+import { keptLog } from '../../support/server/kept-log.js'
+import { until } from '../../support/waiting.js'
 
 interface Seen {
   readonly serial: string

@@ -4,10 +4,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { z } from 'zod'
 import { isRecord } from '../../common/json.js'
 import { Overdue, withinDeadline } from '../../common/time.js'
-import type { Plugin } from '../api/plugin.js'
-import { ageProblem, nameProblem, pluginProblems } from './check-plugins.js'
-import { messageOf } from './deadlines.js'
-import { MADE_FOR, makePlugin, type PluginDefinition, PluginError } from './define-plugin.js'
+import type { Plugin } from '../../src/api/plugin.js'
+import { ageProblem, nameProblem, pluginProblems } from '../../src/plugins/check-plugins.js'
+import { messageOf } from '../../src/plugins/deadlines.js'
+import { MADE_FOR, makePlugin, type PluginDefinition, PluginError } from '../../src/plugins/define-plugin.js'
 
 export interface PluginUse {
   /** Name of a built-in plugin or of a package, or the path of a file or folder. */

@@ -6,7 +6,7 @@ import { answerForm, type ParseError } from '../../common/broken-request.js'
 import type { S3Code } from '../../common/errors/codes.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { SANDBOX } from '../../common/sandbox.js'
-import { errorReply } from '../http/error-reply.js'
+import { errorReply } from '../../src/http/error-reply.js'
 
 /** As every answer of `http/send.ts` has them. */
 const SAFE = { 'x-content-type-options': 'nosniff', 'content-security-policy': SANDBOX }

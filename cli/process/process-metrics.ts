@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { constants, monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
-import { version } from '../../../common/files/package-folder.js'
-import type { Metrics } from '../../../common/metrics.js'
+import { version } from '../../common/files/package-folder.js'
+import type { Metrics } from '../../common/metrics.js'
 
 /** Resolution of the measured delay of the event loop, ms. */
 const RESOLUTION_MS = 20

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import { type Handler, serve } from '../../src/server/serve.js'
-import { startGateway } from '../services/gateway/client.js'
+import { type Handler, serve } from '../../../cli/process/serve.js'
+import { startGateway } from '../../services/gateway/client.js'
 import { inPackets, parted } from './in-packets.js'
 
 /** Requests that Node's parser gives up, or that are too large, wherever the network cut them. */

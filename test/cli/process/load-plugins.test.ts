@@ -2,16 +2,16 @@ import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import t from 'tap'
-import type { Plugin } from '../../src/api/plugin.js'
-import { definePlugin } from '../../src/plugin.js'
-import { checkPlugins } from '../../src/plugins/check-plugins.js'
-import { MADE_FOR, PluginError } from '../../src/plugins/define-plugin.js'
-import { loadPlugins, resolveModule } from '../../src/plugins/load-plugins.js'
-import { CLI, runCli } from '../support/server/cli.js'
-import { startDealgate } from '../support/server/dealgate.js'
-import { send } from '../support/sign/send.js'
+import { loadPlugins, resolveModule } from '../../../cli/process/load-plugins.js'
+import type { Plugin } from '../../../src/api/plugin.js'
+import { definePlugin } from '../../../src/plugin.js'
+import { checkPlugins } from '../../../src/plugins/check-plugins.js'
+import { MADE_FOR, PluginError } from '../../../src/plugins/define-plugin.js'
+import { CLI, runCli } from '../../support/server/cli.js'
+import { startDealgate } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
 
-const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../src/plugin.js')).href
+const DEALGATE = pathToFileURL(resolve(dirname(fileURLToPath(import.meta.url)), '../../../src/plugin.js')).href
 
 /** A plugin in plain JavaScript that greets. */
 const greeter = (name: string, more = '') => `

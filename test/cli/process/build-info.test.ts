@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { processMetrics } from '../../../cli/process/process-metrics.js'
 import { Metrics } from '../../../common/metrics.js'
 import { render } from '../../../common/render-metrics.js'
-import { processMetrics } from '../../../src/server/metrics/process-metrics.js'
 
 t.test('the metrics have the versions that run', async (t) => {
   const metrics = new Metrics()

@@ -7,7 +7,7 @@ import { gzip } from 'node:zlib'
 import { packageFolder, version } from '../../common/files/package-folder.js'
 import type { Logger } from '../../common/log.js'
 import { isForS3, misdirected } from '../../common/misdirected.js'
-import { nameOf, originAt } from './console-address.js'
+import { nameOf, originAt } from '../../src/server/console-address.js'
 import { type Serving, serve } from './serve.js'
 import type { TlsSource } from './tls.js'
 
