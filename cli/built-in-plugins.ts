@@ -1,3 +1,4 @@
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../plugins/notifications/webhooks.js'
 import type { Config } from './config/config.js'
 import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from './process/load-plugins.js'
 import * as shipped from './shipped-plugins.js'
@@ -6,8 +7,13 @@ import * as standard from './standard-plugins.js'
 /** What loads the module of a plugin. */
 type Load = () => Promise<{ readonly default: Loadable }>
 
+const { notifications, ...others } = standard
+
+/** Notifications start first: they queue the events of what the others do. */
+const standardPlugins = { notifications, ...others }
+
 /** All plugins that ship with dealgate, by name. */
-const builtIn: Readonly<Record<string, Load>> = { ...standard, ...shipped }
+const builtIn: Readonly<Record<string, Load>> = { ...standardPlugins, ...shipped }
 
 /** Loads the plugins of these names that ship with dealgate; by default all of them. */
 export async function builtInPlugins(names: readonly string[] = Object.keys(builtIn)): Promise<Loadable[]> {
@@ -17,7 +23,14 @@ export async function builtInPlugins(names: readonly string[] = Object.keys(buil
 
 type PluginConfig = Pick<
   Config,
-  'plugins' | 'batchRate' | 'inventoryIntervalMs' | 'inventoryFileRows' | 'inventoryRate'
+  | 'plugins'
+  | 'webhook'
+  | 'webhookSecret'
+  | 'notificationMaxAgeMs'
+  | 'batchRate'
+  | 'inventoryIntervalMs'
+  | 'inventoryFileRows'
+  | 'inventoryRate'
 >
 
 /**
@@ -28,13 +41,10 @@ export async function obtainPlugins(config: PluginConfig): Promise<LoadedPlugin[
   const { plugins } = config
   const listed = plugins ?? Object.keys(shipped).map(useOf)
   const runs = (name: string) => listed.some(({ use }) => use === name)
-  const others = Object.keys(standard).filter((name) => !runs(name))
+  const others = Object.keys(standardPlugins).filter((name) => !runs(name))
   const added = plugins?.length === 0 ? [] : others.map(useOf)
-  const own = optionsOf(config)
-  const uses = [...added, ...listed].map((one) => {
-    const options = own[one.use]
-    return options ? { ...one, options: { ...options, ...Object(one.options) } } : one
-  })
+  const own = pluginOptionsOf(config)
+  const uses = [...added, ...listed].map((one) => (own[one.use] ? { ...one, options: own[one.use] } : one))
   return loadPlugins(uses, await builtInPlugins(uses.map(({ use }) => use)))
 }
 
@@ -42,14 +52,31 @@ function useOf(use: string): PluginUse {
   return { use, from: '.' }
 }
 
-/** What the configuration of the server says to standard plugins. Their entries in the list of plugins precede it. */
+/**
+ * What the configuration of the server says to standard plugins, by their names. Their entries in the list of plugins
+ * precede it.
+ */
+export function pluginOptionsOf(config: PluginConfig): Readonly<Record<string, object>> {
+  const listed = (name: string) => Object(config.plugins?.find(({ use }) => use === name)?.options) as object
+  return Object.fromEntries(
+    Object.entries(optionsOf(config)).map(([name, options]) => [name, { ...options, ...listed(name) }]),
+  )
+}
+
 function optionsOf({
+  webhook,
+  webhookSecret,
+  notificationMaxAgeMs,
   batchRate,
   inventoryIntervalMs,
   inventoryFileRows,
   inventoryRate,
 }: PluginConfig): Readonly<Record<string, object>> {
   return {
+    notifications: {
+      webhooks: [...joinWebhooks(webhook.map(parseWebhook), webhookSecret.map(parseWebhookSecret)).values()],
+      giveUpAfterMs: notificationMaxAgeMs,
+    },
     batch: { rate: batchRate },
     inventory: { intervalMs: inventoryIntervalMs, fileRows: inventoryFileRows, rate: inventoryRate },
   }

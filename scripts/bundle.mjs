@@ -62,6 +62,7 @@ const ENTRIES = {
   pay: 'plugins/pay/index.ts',
   batch: 'plugins/batch/index.ts',
   inventory: 'plugins/inventory/index.ts',
+  notifications: 'plugins/notifications/index.ts',
   quota: 'plugins/quota/index.ts',
   rewrap: 'plugins/rewrap/index.ts',
   usage: 'plugins/usage/index.ts',

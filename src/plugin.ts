@@ -126,6 +126,8 @@ export { renamedMember } from './state/records/renamed-member.js'
 export { networkOf } from '../common/cidr.js'
 /** Amounts of fil as texts, and in attofil. */
 export { formatAmount, parseAmount } from '../common/fil.js'
+/** Connections to another host, opened with the first request and kept: the `dispatcher` of undici's requests. */
+export { LazyDispatcher } from '../common/lazy-dispatcher.js'
 /** A text without secrets, for logs. */
 export { redact } from '../common/log.js'
 /** The client of an HTTP service with answers in JSON, and what its errors mean for work that may be sent again. */

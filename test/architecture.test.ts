@@ -58,7 +58,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'undici is used by the client of services, the webhook client and the Kubo client',
-    from: /^(?!common\/(service-client|lazy-dispatcher)\.ts$|src\/s3\/notifications\/webhook-client\.ts$|services\/network\/kubo\/kubo-client\.ts$)/,
+    from: /^(?!common\/(service-client|lazy-dispatcher)\.ts$|src\/plugin\.ts$|plugins\/notifications\/webhook-client\.ts$|services\/network\/kubo\/kubo-client\.ts$)/,
     never: /^(npm:undici|common\/lazy-dispatcher\.ts)$/,
   },
   {
@@ -105,7 +105,7 @@ const HOMES: Readonly<Record<string, string>> = {
 const GLOBAL_FETCH = ['cli/doctor/gateway-mistakes.ts', 'cli/encryption/age-source.ts', 'cli/endpoint-call.ts']
 
 /** Have a pause of their own that doubles: the home of backoff, and what draws all of the pause at random. */
-const DOUBLE = /^(common\/backoff|services\/store\/postgres(-\w+)?)\.ts$|notifications\/delivery\.ts$/
+const DOUBLE = /^(common\/backoff|services\/store\/postgres(-\w+)?)\.ts$/
 
 /** What imitates public gateways, and what assembles the embedded one: the only services that know the word quirk. */
 const KNOW_QUIRKS = /^services\/(gateway\/(legacy\/|(assemble|gateway)\.ts$)|(index|worker)\.ts$)/

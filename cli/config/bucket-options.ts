@@ -34,7 +34,7 @@ export const bucketOptions = {
     help: 'Key that signs notifications to the webhook of that name.',
   }),
   notificationMaxAgeMs: option('Buckets', time('hours', 1, 336), {
-    default: defaultPeriods.notificationMaxAgeMs,
+    default: 24 * 3600 * 1000,
     help: 'Undelivered notifications are dropped after this time.',
   }),
 

@@ -2,9 +2,9 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { Rate } from '../../common/client-rate.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
+import { parseWebhook, parseWebhookSecret } from '../../plugins/notifications/webhooks.js'
 import { parseQuirks } from '../../services/gateway/legacy/quirks.js'
 import { parseS3Url } from '../../services/store/s3-location.js'
-import { parseWebhook, parseWebhookSecret } from '../../src/s3/notifications/webhooks.js'
 import type { PluginUse } from '../process/load-plugins.js'
 
 export const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)

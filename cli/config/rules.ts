@@ -1,4 +1,4 @@
-import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../src/s3/notifications/webhooks.js'
+import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../plugins/notifications/webhooks.js'
 import { flagOf } from './option-names.js'
 import type { Config, OptionName } from './options.js'
 

@@ -11,7 +11,6 @@ import type { ConfiguredLimits } from '../../src/api/limits.js'
 import type { AccountKeys } from '../../src/gateway/account/log-in.js'
 import { pluginActionsOf } from '../../src/plugins/running-plugins.js'
 import { parseSealingKey } from '../../src/plugins/sealer.js'
-import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../../src/s3/notifications/webhooks.js'
 import type { ConsoleAddress } from '../../src/server/console-address.js'
 import { corePlugins } from '../../src/server/core-plugins.js'
 import { createProxy } from '../../src/server/create-proxy.js'
@@ -21,7 +20,7 @@ import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from '../../src/serv
 import type { Reload } from '../../src/server/server-plugin.js'
 import type { TrafficBounds } from '../../src/server/traffic/gate.js'
 import type { WorkerOfServer } from '../../src/state/backend.js'
-import { obtainPlugins } from '../built-in-plugins.js'
+import { obtainPlugins, pluginOptionsOf } from '../built-in-plugins.js'
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { limitOptions } from '../config/option-groups.js'
@@ -199,9 +198,7 @@ function liveOptions(config: Config): LiveOptions {
     domains: config.domain,
     limits: limitsOf(config),
     traffic: trafficOf(config),
-    webhooks: [
-      ...joinWebhooks(config.webhook.map(parseWebhook), config.webhookSecret.map(parseWebhookSecret)).values(),
-    ],
+    pluginOptions: pluginOptionsOf(config),
   }
 }
 

@@ -142,6 +142,12 @@ export interface Plugin {
   readonly expansions?: readonly Expansion[]
   /** Columns that inventories of buckets can have. */
   readonly inventory?: InventoryFields
+  /**
+   * Checks other options while the server runs, as a reload of the configuration asks for. Returns what uses them from
+   * then on, which must not throw. Absent: other options need a restart. Throws Error for options that it cannot use;
+   * then nothing changes.
+   */
+  reconfigure?(options: unknown): () => void
   /** Opens resources, within 30 s. An error aborts the start of the server. `host` is that of `create`. */
   start?(host: PluginHost): Promise<void>
   /** Closes resources, within 30 s, after its periodic work has ended. Also called after a failed `start`. */
@@ -179,11 +185,11 @@ export interface PluginHost {
   /** The time, ms since 1970. */
   readonly now: () => number
   /**
-   * Takes the lease of this name, or resolves undefined, without waiting, while another server on the same state holds
-   * it. The lease of a process that died is free again within 30 s. A server alone with its state gets every lease.
-   * Throws S3Error ServiceUnavailable.
+   * Takes the lease of this name, without one that of the plugin. Resolves undefined, without waiting, while another
+   * server on the same state holds it. The lease of a process that died is free again within 30 s. A server alone with
+   * its state gets every lease. Throws S3Error ServiceUnavailable.
    */
-  lease(name: string): Promise<Lease | undefined>
+  lease(name?: string): Promise<Lease | undefined>
   /** Starts periodic work; to be called in `start`. The server ends it before it calls `stop`. */
   schedule(work: PeriodicWork): void
 }

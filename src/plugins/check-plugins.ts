@@ -77,13 +77,13 @@ export function ageProblem(madeFor: unknown): string | undefined {
 }
 
 function shapeProblems(plugin: MadePlugin): string[] {
-  const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges, demandsEncryption, start, stop } =
-    plugin
+  const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges } = plugin
+  const { demandsEncryption, reconfigure, start, stop } = plugin
   const malformed = [
     ...Object.entries({ operations: operations ?? null, storageClasses, jobs, outputMetadata, gauges })
       .filter(([, list]) => list !== undefined && !Array.isArray(list))
       .map(([what]) => `${what} must be a list${what === 'operations' ? ', which may be empty' : ''}`),
-    ...Object.entries({ demandsEncryption, start, stop })
+    ...Object.entries({ demandsEncryption, reconfigure, start, stop })
       .filter(([, called]) => called !== undefined && typeof called !== 'function')
       .map(([what]) => `${what} must be a function`),
     ...hookProblems(plugin.hooks),

@@ -38,7 +38,12 @@ export function makePlugin<Schema extends z.ZodType>(
     if (typeof made !== 'object' || made === null || 'then' in made)
       throw new TypeError('create() must return an object, not a promise: asynchronous work belongs in start()')
     const standard = definition.standard && { [STANDARD]: true as const }
-    return { ...(made as Omit<Plugin, 'name'>), name, [ATTACH]: attach, ...standard }
+    const { reconfigure } = made as Created<z.output<Schema>>
+    // Anything but a function is refused with the other problems of the plugin.
+    const checked = typeof reconfigure === 'function' && {
+      reconfigure: (given: unknown) => reconfigure.call(made, readOptions(definition, given)),
+    }
+    return { ...(made as Omit<Plugin, 'name'>), ...checked, name, [ATTACH]: attach, ...standard }
   })
 }
 
@@ -136,7 +141,13 @@ export interface PluginDefinition<Schema extends z.ZodType> {
    * plugin.
    * @param host to build on; it works once the server starts the plugin
    */
-  create(options: z.output<Schema>, host: PluginHost): Omit<Plugin, 'name'>
+  create(options: z.output<Schema>, host: PluginHost): Created<z.output<Schema>>
+}
+
+/** What `create` returns: the plugin, whose `reconfigure` gets options that the schema has read. */
+interface Created<Options> extends Omit<Plugin, 'name' | 'reconfigure'> {
+  /** See `Plugin.reconfigure`. */
+  reconfigure?(options: Options): () => void
 }
 
 /** Registered globally, because a plugin may bring its own copy of this package. */

@@ -12,11 +12,12 @@ export interface OpenHost {
   stop(): Promise<void>
 }
 
-/** The host of one plugin. Lease names begin with the plugin's name, so that plugins do not share one by accident. */
+/** The host of one plugin. Names of leases begin with that of the plugin, so that no two share one by accident. */
 export function openHost(plugin: string, shared: SharedHost, log: Logger): OpenHost {
   const schedules: Schedule[] = []
   let stopped = false
-  const lease = (name: string) => acquireTaskLease(shared.state, `${plugin}-${name}`, log)
+  const lease = (name?: string) =>
+    acquireTaskLease(shared.state, name === undefined ? plugin : `${plugin}-${name}`, log)
   return {
     host: {
       ...shared,

@@ -19,9 +19,9 @@ interface SubResources {
 
 /**
  * Keys that no operation requires, or none without a plugin that answers a part of S3: of versions, of a MinIO request
- * for events, and of inventories.
+ * for events, of inventories and of notifications.
  */
-const NEVER_REQUIRED = ['versionId', 'events', 'inventory']
+const NEVER_REQUIRED = ['versionId', 'events', 'inventory', 'notification']
 
 /**
  * The sub-resources that operations declare: the first key that each requires, and those that it requires with a value.

@@ -45,6 +45,15 @@ export function combinePlugins({ core, added, checked, limits }: Combination) {
     expansions: plugins.flatMap((plugin) => plugin.expansions ?? []),
     inventories: plugins.flatMap((plugin) => plugin.inventory ?? []),
     jobs: plugins.flatMap((plugin) => plugin.jobs ?? []),
+    /** See `Plugin.reconfigure`. @param options by the name of the plugin; others keep theirs */
+    reconfigure(options: Readonly<Record<string, unknown>>): () => void {
+      const changes = plugins.flatMap((plugin) =>
+        Object.hasOwn(options, plugin.name) ? (plugin.reconfigure?.(options[plugin.name]) ?? []) : [],
+      )
+      return () => {
+        for (const use of changes) use()
+      }
+    },
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Logger } from '../../common/log.js'
 import { identityPolicyProblem } from '../access/documents.js'
 import type { Expansion } from '../api/context.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
@@ -9,14 +8,11 @@ import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import type { OperationTable } from '../plugins/table.js'
 import { s3Plugin } from '../s3/index.js'
-import { notificationOperations, notifications } from '../s3/notifications/plugin.js'
-import type { WebhookClient } from '../s3/notifications/webhook-client.js'
 import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plugin.js'
 import { selfPlugin } from '../s3/virtual-bucket.js'
 import { accessPlugin } from './access-calls.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
-import { defaultPeriods } from './limits.js'
 import type { LiveSettings } from './live.js'
 import { accountsPlugin } from './manage/account-calls.js'
 import type { Changes } from './manage/changes.js'
@@ -53,28 +49,11 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
     now: noGateway,
   }),
   metricsPlugin(noGateway),
-  {
-    name: 'notifications',
-    operations: notificationOperations({ knows: () => false, send: async () => undefined }),
-  },
 ]
 
 interface CorePluginDeps {
-  readonly options: Pick<
-    ProxyOptions,
-    | 'gateway'
-    | 'metricsApart'
-    | 'reload'
-    | 'keys'
-    | 'accounts'
-    | 'shownOptions'
-    | 'notificationMaxAgeMs'
-    | 'notificationRetryMs'
-  >
-  readonly backends: Pick<Backends, 'state' | 'settings' | 'pool'>
-  readonly region: string
-  readonly log: Logger
-  readonly client: WebhookClient
+  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'keys' | 'accounts' | 'shownOptions'>
+  readonly backends: Pick<Backends, 'state' | 'pool'>
   readonly sts: StsDeps
   readonly scrape: ScrapeFor
   readonly activity: Pick<Activity, 'lastDay'>
@@ -99,7 +78,6 @@ function createCorePlugins({
   changes,
   policyProblem,
   access,
-  ...parts
 }: CorePluginDeps): readonly Plugin[] {
   const admit = admission(backends.state)
   return [
@@ -118,13 +96,6 @@ function createCorePlugins({
     selfPlugin(rows, expansions),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
-    notifications({
-      ...parts,
-      state: backends.state,
-      settings: backends.settings,
-      giveUpAfterMs: options.notificationMaxAgeMs ?? defaultPeriods.notificationMaxAgeMs,
-      firstRetryMs: options.notificationRetryMs,
-    }),
   ]
 }
 
@@ -132,8 +103,6 @@ interface PluginSources {
   readonly options: ProxyOptions
   readonly backends: Backends
   readonly settings: LiveSettings
-  readonly region: string
-  readonly log: Logger
   readonly scrape: ScrapeFor
   readonly activity: Pick<Activity, 'lastDay'>
   readonly changes: Changes
@@ -159,7 +128,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, region, log, scrape, activity, changes, caches, simulate } = sources
+  const { options, backends, settings, scrape, activity, changes, caches, simulate } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -172,9 +141,6 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
   const core = createCorePlugins({
     options,
     backends,
-    region,
-    log,
-    client: settings.webhooks,
     rows: () => plugins.table.rows,
     expansions: () => plugins.expansions,
     sts: sts.parts,

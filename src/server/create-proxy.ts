@@ -98,8 +98,6 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     options,
     backends,
     settings: live,
-    region,
-    log,
     scrape,
     activity,
     changes,
@@ -202,8 +200,10 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     },
     prepare(next: LiveOptions) {
       const use = live.prepare(next)
+      const reconfigure = plugins.reconfigure(next.pluginOptions ?? {})
       return () => {
         use()
+        reconfigure()
         traffic.bounds = next.traffic ?? {}
       }
     },

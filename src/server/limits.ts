@@ -26,7 +26,6 @@ export const defaultPeriods = Object.freeze({
   uploadExpiryMs: 7 * DAY_MS,
   jobExpiryMs: 7 * DAY_MS,
   lifecycleIntervalMs: HOUR_MS,
-  notificationMaxAgeMs: DAY_MS,
   bucketLogIntervalMs: 5 * MINUTE_MS,
 })
 

@@ -1,13 +1,10 @@
 import type { Limits } from '../api/limits.js'
 import { addressing } from '../http/addressing.js'
-import { WebhookClient } from '../s3/notifications/webhook-client.js'
-import { joinWebhooks } from '../s3/notifications/webhooks.js'
 import { defaultLimits } from './limits.js'
 import type { LiveOptions, ProxyOptions } from './proxy-options.js'
 
 /** The settings of a proxy that can change while it serves requests. */
 export class LiveSettings {
-  readonly webhooks: WebhookClient
   accessLog: boolean
   readonly #options: ProxyOptions
   readonly #limits: Replaceable<Limits>
@@ -18,7 +15,6 @@ export class LiveSettings {
     this.#options = options
     this.#limits = replaceable({ ...defaultLimits, ...options.limits })
     this.#addressing = replaceable(addressing(options))
-    this.webhooks = new WebhookClient(joinWebhooks(options.webhooks ?? []))
     this.accessLog = options.accessLog ?? true
   }
 
@@ -38,13 +34,11 @@ export class LiveSettings {
    * @throws TypeError for an invalid domain or address
    */
   prepare(next: LiveOptions): () => void {
-    const webhooks = joinWebhooks(next.webhooks ?? [])
     const limits = { ...defaultLimits, ...(next.limits ?? this.#options.limits) }
     const hosts = addressing({ ...this.#options, ...next })
     return () => {
       this.#limits.replace(limits)
       this.#addressing.replace(hosts)
-      this.webhooks.replace(webhooks)
       this.accessLog = next.accessLog ?? true
     }
   }

@@ -11,7 +11,6 @@ import type { GatewayPoolOptions } from '../gateway/account/create-gateway.js'
 import type { AccountKeys } from '../gateway/account/log-in.js'
 import type { Brand } from '../gateway/brand.js'
 import type { OperationTable } from '../plugins/table.js'
-import type { Webhook } from '../s3/notifications/webhooks.js'
 import type { WorkerOfServer } from '../state/backend.js'
 import type { AuditLog } from './audit.js'
 import type { ConsoleAddress } from './console-address.js'
@@ -133,12 +132,6 @@ export interface ProxyOptions {
   jobExpiryMs?: number
   /** Interval at which lifecycle rules are checked, ms; default one hour, 0 for never. */
   lifecycleIntervalMs?: number
-  /** Destinations of bucket notifications. */
-  webhooks?: readonly Webhook[]
-  /** Age at which an undelivered notification is dropped, ms; default 24 hours. */
-  notificationMaxAgeMs?: number
-  /** Delay before the first retry of a notification, ms, doubled for each further one; default one second. */
-  notificationRetryMs?: number
   /** Time after which the lines of the access log of a bucket are written into its target, ms; default 5 minutes. */
   bucketLogIntervalMs?: number
   /** Most bytes of such lines that wait in `data`; the oldest are dropped then. Default 256 MiB. */
@@ -183,10 +176,11 @@ export interface ProxyOptions {
 }
 
 /** Options that a proxy can change while it serves requests. */
-export type LiveOptions = Pick<
-  ProxyOptions,
-  'traffic' | 'limits' | 'webhooks' | 'accessLog' | 'domains' | 'trustForwardedHost' | 'trustedProxies'
->
+export interface LiveOptions
+  extends Pick<ProxyOptions, 'traffic' | 'limits' | 'accessLog' | 'domains' | 'trustForwardedHost' | 'trustedProxies'> {
+  /** Other options of plugins that take them without a restart, by the name of the plugin; others keep theirs. */
+  pluginOptions?: Readonly<Record<string, unknown>>
+}
 
 /** An S3 endpoint as a handler: mount it in Express at any path, or pass it to http.createServer. */
 export interface Proxy {
@@ -201,7 +195,7 @@ export interface Proxy {
   /**
    * Checks other options.
    * @returns uses them from now on
-   * @throws TypeError for an invalid domain or address
+   * @throws TypeError for an invalid domain or address, PluginError for options that a plugin cannot use
    */
   prepare(options: LiveOptions): () => void
   /** Stops background work and closes the state, unless `state` was given. Requests must have ended. */

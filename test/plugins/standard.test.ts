@@ -12,6 +12,7 @@ import { send } from '../support/sign/send.js'
 /** The requests of the plugins that are parts of S3, to an existing bucket. */
 const REQUESTS = [
   { method: 'GET', target: '/photos?inventory' },
+  { method: 'GET', target: '/photos?notification' },
   { method: 'GET', target: '/photos?x-usage=' },
   { method: 'GET', target: '/photos?x-quota=' },
   { method: 'GET', target: '/-/batch/v1' },
@@ -32,8 +33,10 @@ t.test('a list of plugins leaves the standard ones on, and none is none', async 
   }
   t.equal((await send(door, { method: 'GET', target: '/-/batch/v1' })).status, 404)
   for (const method of ['GET', 'PUT', 'DELETE']) {
-    const { status } = await send(door, { method, target: '/photos?inventory=1&id=a' })
-    t.equal(status, 501, `${method} of a sub-resource without its plugin is about nothing else`)
+    for (const query of ['inventory=1&id=a', 'notification=1']) {
+      const { status } = await send(door, { method, target: `/photos?${query}` })
+      t.equal(status, 501, `${method} of a sub-resource without its plugin is about nothing else: ${query}`)
+    }
   }
   t.equal((await send(door, { method: 'GET', target: '/photos/a' })).body.toString(), 'kept')
   await door.stop()

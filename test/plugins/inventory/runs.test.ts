@@ -168,7 +168,8 @@ t.test('a schedule writes at once, and then every day, and says why it fails', a
   const boss = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
   const rights = (...buckets: string[]) => buckets.map((bucket) => ({ bucket, access: 'readwrite' as const }))
   const both = { ...writer, rights: rights(Bucket, REPORTS) }
-  const options = { now: () => now, standard: { inventory: { intervalMs: 20 } }, webhooks, notificationRetryMs: 5 }
+  const standard = { inventory: { intervalMs: 20 }, notifications: { webhooks, firstRetryMs: 5 } }
+  const options = { now: () => now, standard }
   const server = await startInProcess(t, 'full', { ...options, identities: [boss, both] })
   const { s3, endpoint } = server
   for (const bucket of [Bucket, REPORTS]) await s3.createBucket({ Bucket: bucket })

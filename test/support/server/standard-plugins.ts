@@ -1,5 +1,6 @@
 import batch from '../../../plugins/batch/index.js'
 import inventory from '../../../plugins/inventory/index.js'
+import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
 import encryption from '../../../plugins/rewrap/index.js'
 import usage from '../../../plugins/usage/index.js'
@@ -7,6 +8,7 @@ import type { Plugin } from '../../../src/api/plugin.js'
 
 export interface StandardOptions {
   readonly batch?: Parameters<typeof batch>[0]
+  readonly notifications?: Parameters<typeof notifications>[0]
   readonly inventory?: Parameters<typeof inventory>[0]
 }
 
@@ -16,5 +18,12 @@ export interface StandardOptions {
  */
 export function standardPlugins(options: StandardOptions = {}): readonly Plugin[] {
   if (process.env.DEALGATE_TEST_PLUGINS === 'none') return []
-  return [batch(options.batch), inventory(options.inventory), quota(), encryption(), usage()]
+  return [
+    notifications(options.notifications),
+    batch(options.batch),
+    inventory(options.inventory),
+    quota(),
+    encryption(),
+    usage(),
+  ]
 }

@@ -1,16 +1,13 @@
-import type { Logger } from '../../../common/log.js'
-import type { ObjectEvent } from '../../api/hooks.js'
-import type { Lease } from '../../api/locks.js'
-import type { BucketSettings } from '../../api/settings.js'
-import type { State } from '../../api/state.js'
-import { acquireTaskLease } from '../../state/locks/task-lease.js'
+import type { BucketSettings, Lease, Logger, ObjectEvent, PluginState } from 'dealgate/plugin'
 import { wants } from './configuration.js'
 import { Delivery, laneName } from './delivery.js'
 import { eventMessage, Outbox, sequencerOf } from './outbox.js'
 import type { WebhookClient } from './webhook-client.js'
 
 export interface SenderOptions {
-  readonly state: Pick<State, 'shared' | 'records' | 'locks'>
+  readonly state: Pick<PluginState, 'shared' | 'records'>
+  /** Resolves undefined while another process delivers. */
+  readonly lease: () => Promise<Lease | undefined>
   readonly settings: BucketSettings
   readonly client: WebhookClient
   readonly region: string
@@ -113,13 +110,13 @@ export class Sender {
 
   /** Takes the lease if it is free, and schedules new messages. Resolves with the number of messages read. */
   async #poll(): Promise<number> {
-    const { state, log } = this.#options
+    const { lease } = this.#options
     if (this.#lease && !this.#lease.held()) {
       await this.#delivery?.stop()
       await this.#lease.release()
       this.#lease = this.#delivery = undefined
     }
-    this.#lease ??= await acquireTaskLease(state, 'notifications', log)
+    this.#lease ??= await lease()
     if (!this.#lease) return 0
     const delivery = this.#delivery ?? this.#newDelivery()
     const found: [id: string, webhook: string, queue: string][] = []

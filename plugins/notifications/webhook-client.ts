@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { LazyDispatcher } from 'dealgate/plugin'
 import type { Agent } from 'undici'
-import { LazyDispatcher } from '../../../common/lazy-dispatcher.js'
 import type { Webhook } from './webhooks.js'
 
 export interface Sendable {

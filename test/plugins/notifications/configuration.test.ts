@@ -1,14 +1,16 @@
 import t from 'tap'
 import { type ConfigError, readConfig } from '../../../cli/config/config.js'
+import { readConfiguration, selectors } from '../../../plugins/notifications/configuration.js'
+import { eventMessage, testMessage } from '../../../plugins/notifications/outbox.js'
+import { Sequencer } from '../../../plugins/notifications/sender.js'
+import { parseWebhook, parseWebhookSecret, webhookOfArn } from '../../../plugins/notifications/webhooks.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
-import { readConfiguration, selectors } from '../../../src/s3/notifications/configuration.js'
-import { eventMessage, testMessage } from '../../../src/s3/notifications/outbox.js'
-import { Sequencer } from '../../../src/s3/notifications/sender.js'
-import { parseWebhook, parseWebhookSecret, webhookOfArn } from '../../../src/s3/notifications/webhooks.js'
+import { xml } from '../../../src/plugin.js'
 
-const read = (content: string) => {
+const read = async (content: string) => {
   const document = `<NotificationConfiguration>${content}</NotificationConfiguration>`
-  return readConfiguration(Buffer.from(document), (name) => name !== 'other')
+  const root = await xml.parse(Buffer.from(document), 'NotificationConfiguration')
+  return readConfiguration(root, (name) => name !== 'other')
 }
 const queue = (content: string, arn = 'arn:dealgate:webhook:::hook') =>
   `<QueueConfiguration><Queue>${arn}</Queue>${content}</QueueConfiguration>`

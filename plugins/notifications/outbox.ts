@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Logger } from '../../../common/log.js'
-import type { ObjectEvent } from '../../api/hooks.js'
-import type { Records, State } from '../../api/state.js'
+import type { Logger, ObjectEvent, Records, State } from 'dealgate/plugin'
 
 /** Shortest interval between log lines about dropped messages, ms. */
 const REPORT_MS = 60_000

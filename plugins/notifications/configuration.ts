@@ -1,19 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import {
-  childText,
-  document,
-  element,
-  notStrict,
-  parseXml,
-  requireChildren,
-  requiredText,
-  type XmlNode,
-} from '../../../common/xml.js'
-import type { ObjectEvent, ObjectEventName } from '../../api/hooks.js'
+import { type ObjectEvent, S3Error, xml } from 'dealgate/plugin'
 import { arnOfWebhook, webhookOfArn } from './webhooks.js'
 
-declare module '../../api/settings.js' {
+declare module 'dealgate/plugin' {
   interface SettingTypes {
     notifications: NotificationConfiguration
   }
@@ -59,17 +48,13 @@ const MAX_FILTER = 1024
  * @param declared returns whether a webhook of that name is declared
  * @throws S3Error MalformedXML, InvalidArgument, NotImplemented
  */
-export async function readConfiguration(
-  bytes: Buffer,
-  declared: (webhook: string) => boolean,
-): Promise<readonly NotificationRule[]> {
-  const root = await parseXml(bytes, 'NotificationConfiguration')
+export function readConfiguration(root: xml.Node, declared: (webhook: string) => boolean): readonly NotificationRule[] {
   if (root.children.has('EventBridgeConfiguration')) {
     throw new S3Error('NotImplemented', {
       message: 'EventBridge is not implemented: name webhooks that this server was started with (--webhook).',
     })
   }
-  requireChildren(root, 'NotificationConfiguration', { many: DESTINATION_KINDS.map(elementOf) })
+  xml.requireChildren(root, 'NotificationConfiguration', { many: DESTINATION_KINDS.map(elementOf) })
   const rules = DESTINATION_KINDS.flatMap((kind) =>
     (root.children.get(elementOf(kind)) ?? []).map((node) => readRule(node, kind)),
   )
@@ -86,16 +71,16 @@ function elementOf(kind: DestinationKind): string {
   return `${kind}Configuration`
 }
 
-function readRule(node: XmlNode, kind: DestinationKind): NotificationRule {
+function readRule(node: xml.Node, kind: DestinationKind): NotificationRule {
   const name = elementOf(kind)
-  requireChildren(node, name, { once: ['Id', kind, 'Filter'], many: ['Event'] })
-  const id = childText(node, 'Id') || randomBytes(24).toString('base64url')
+  xml.requireChildren(node, name, { once: ['Id', kind, 'Filter'], many: ['Event'] })
+  const id = xml.text(node, 'Id') || randomBytes(24).toString('base64url')
   if (id.length > MAX_ID) throw invalid(`The Id of a configuration has ${MAX_ID} characters at most.`)
-  const arn = requiredText(node, name, kind)
+  const arn = xml.requireText(node, name, kind)
   const webhook = webhookOfArn(arn)
   if (webhook === undefined) throw unknownDestination([arn])
   const events = (node.children.get('Event') ?? []).map(({ text }) => text)
-  if (events.length === 0) throw notStrict(`${name} needs an Event.`)
+  if (events.length === 0) throw xml.malformed(`${name} needs an Event.`)
   for (const event of events) {
     if (eventsOf(event).length > 0) continue
     throw invalid(
@@ -105,18 +90,18 @@ function readRule(node: XmlNode, kind: DestinationKind): NotificationRule {
   return { id, kind, webhook, events: [...new Set(events)], ...readFilter(node) }
 }
 
-function readFilter(rule: XmlNode): Pick<NotificationRule, 'prefix' | 'suffix'> {
+function readFilter(rule: xml.Node): Pick<NotificationRule, 'prefix' | 'suffix'> {
   const filter = rule.children.get('Filter')?.[0]
   if (!filter) return {}
-  requireChildren(filter, 'Filter', { once: ['S3Key'] })
+  xml.requireChildren(filter, 'Filter', { once: ['S3Key'] })
   const key = filter.children.get('S3Key')?.[0]
   if (!key) return {}
-  requireChildren(key, 'S3Key', { many: ['FilterRule'] })
+  xml.requireChildren(key, 'S3Key', { many: ['FilterRule'] })
   const found = new Map<string, string>()
   for (const node of key.children.get('FilterRule') ?? []) {
-    requireChildren(node, 'FilterRule', { once: ['Name', 'Value'] })
-    const name = requiredText(node, 'FilterRule', 'Name').toLowerCase()
-    const value = requiredText(node, 'FilterRule', 'Value')
+    xml.requireChildren(node, 'FilterRule', { once: ['Name', 'Value'] })
+    const name = xml.requireText(node, 'FilterRule', 'Name').toLowerCase()
+    const value = xml.requireText(node, 'FilterRule', 'Value')
     if (name !== 'prefix' && name !== 'suffix') throw invalid('filter rule name must be either prefix or suffix')
     if (found.has(name)) throw invalid(`Cannot specify more than one ${name} rule in a filter.`)
     if (Buffer.byteLength(value) > MAX_FILTER)
@@ -158,7 +143,7 @@ function invalid(message: string): S3Error {
 }
 
 export function configurationDocument(rules: readonly NotificationRule[]): string {
-  return document('NotificationConfiguration', rules.map(ruleElement).join(''))
+  return xml.document('NotificationConfiguration', rules.map(ruleElement).join(''))
 }
 
 function ruleElement(rule: NotificationRule): string {
@@ -166,16 +151,18 @@ function ruleElement(rule: NotificationRule): string {
   const filters = [filterRule('Prefix', rule.prefix), filterRule('Suffix', rule.suffix)].join('')
   return [
     `<${name}>`,
-    element('Id', rule.id),
-    element(rule.kind, arnOfWebhook(rule.webhook)),
-    ...rule.events.map((event) => element('Event', event)),
+    xml.element('Id', rule.id),
+    xml.element(rule.kind, arnOfWebhook(rule.webhook)),
+    ...rule.events.map((event) => xml.element('Event', event)),
     filters === '' ? '' : `<Filter><S3Key>${filters}</S3Key></Filter>`,
     `</${name}>`,
   ].join('')
 }
 
 function filterRule(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `<FilterRule>${element('Name', name)}${element('Value', value)}</FilterRule>`
+  return value === undefined
+    ? ''
+    : `<FilterRule>${xml.element('Name', name)}${xml.element('Value', value)}</FilterRule>`
 }
 
 export function wants(rule: NotificationRule, event: Pick<ObjectEvent, 'name' | 'key'>): boolean {
@@ -215,7 +202,7 @@ function filtersOverlap(one: NotificationRule, other: NotificationRule): boolean
 }
 
 /** All events; the type ensures that none is missing. */
-const EVENTS: Readonly<Record<ObjectEventName, true>> = {
+const EVENTS: Readonly<Record<ObjectEvent['name'], true>> = {
   'ObjectCreated:Put': true,
   'ObjectCreated:Post': true,
   'ObjectCreated:Copy': true,
@@ -233,7 +220,7 @@ const EVENTS: Readonly<Record<ObjectEventName, true>> = {
   'Inventory:Failed': true,
 }
 
-const names = Object.keys(EVENTS) as ObjectEventName[]
+const names = Object.keys(EVENTS) as ObjectEvent['name'][]
 
 /**
  * The event selectors of rules: `s3:ObjectCreated:Put`, `s3:ObjectCreated:*` and so on. Other events of S3 never happen
@@ -244,15 +231,15 @@ export const selectors: readonly string[] = [...new Set([...names.map(familyOf),
   .map((name) => `s3:${name}`)
 
 /** Returns the events of a selector; empty for an unknown one. */
-function eventsOf(selector: string): readonly ObjectEventName[] {
+function eventsOf(selector: string): readonly ObjectEvent['name'][] {
   return names.filter((name) => selects(selector, name))
 }
 
-function selects(selector: string, name: ObjectEventName): boolean {
+function selects(selector: string, name: ObjectEvent['name']): boolean {
   return selector === `s3:${name}` || selector === `s3:${familyOf(name)}`
 }
 
 /** Returns `ObjectCreated:*`; for an event without a family, its name. */
-function familyOf(name: ObjectEventName): string {
+function familyOf(name: ObjectEvent['name']): string {
   return name.replace(/:.*/, ':*')
 }

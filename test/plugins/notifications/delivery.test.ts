@@ -1,12 +1,13 @@
 import { createHmac } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { Delivery, laneName } from '../../../plugins/notifications/delivery.js'
+import { Outbox } from '../../../plugins/notifications/outbox.js'
+import { Sender } from '../../../plugins/notifications/sender.js'
+import { WebhookClient } from '../../../plugins/notifications/webhook-client.js'
+import type { Webhook } from '../../../plugins/notifications/webhooks.js'
 import type { ObjectEvent } from '../../../src/api/hooks.js'
 import type { State } from '../../../src/api/state.js'
-import { Delivery, laneName } from '../../../src/s3/notifications/delivery.js'
-import { Outbox } from '../../../src/s3/notifications/outbox.js'
-import { Sender } from '../../../src/s3/notifications/sender.js'
-import { WebhookClient } from '../../../src/s3/notifications/webhook-client.js'
-import type { Webhook } from '../../../src/s3/notifications/webhooks.js'
+import { acquireTaskLease } from '../../../src/state/locks/task-lease.js'
 import { openState } from '../../../src/state/open-state.js'
 import { createBucketSettings } from '../../../src/state/records/bucket-settings.js'
 import { creationTimesOf } from '../../support/gateway/creation-times.js'
@@ -201,7 +202,9 @@ t.test('of two proxies on one state one delivers for both, and the other when it
   const rules = [{ id: 'r', kind: 'Queue', webhook: 'hook', events: ['s3:ObjectCreated:*'], suffix: '.jpg' }] as const
   await settings.set('b', 'notifications', { owner: 'o', rules })
   const client = clientOf(t, { hook: { url: receiver.url } })
-  const make = () => new Sender({ state, settings, client, region: 'r', log, giveUpAfterMs: 60_000, firstRetryMs: 10 })
+  const lease = () => acquireTaskLease(state, 'notifications', log)
+  const options = { state, settings, lease, client, region: 'r', log, giveUpAfterMs: 60_000 }
+  const make = () => new Sender({ ...options, firstRetryMs: 10 })
   const [first, second] = [make(), make()]
   await first.start()
   await second.start()
@@ -217,7 +220,7 @@ t.test('of two proxies on one state one delivers for both, and the other when it
 
   await second.notify(event('late.jpg', 3))
   await second.notify(event('too late.jpg', 4))
-  const third = new Sender({ state, settings, client, region: 'r', log, giveUpAfterMs: 60_000, maxWaiting: 1 })
+  const third = new Sender({ ...options, maxWaiting: 1 })
   await third.start()
   await until('the one for which there was room is told', () => receiver.events.length === 3)
   t.equal(receiver.events.at(-1), 'ObjectCreated:Put late.jpg')

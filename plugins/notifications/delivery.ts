@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Logger } from '../../../common/log.js'
+import { jitteredPause, type Logger } from 'dealgate/plugin'
 import type { Outbox, Queued } from './outbox.js'
 import type { WebhookClient } from './webhook-client.js'
 
@@ -148,8 +148,9 @@ export class Delivery {
   /** Schedules a retry with exponential backoff and jitter. */
   #retry(queue: DeliveryQueue): void {
     if (this.#stopped) return
-    const first = this.#options.firstRetryMs ?? FIRST_RETRY_MS
-    const pause = Math.min(first * 2 ** queue.attempts++, MAX_RETRY_MS) * (0.5 + Math.random() / 2)
+    queue.attempts++
+    const { firstRetryMs: firstMs = FIRST_RETRY_MS } = this.#options
+    const pause = jitteredPause(queue.attempts, { firstMs, longestMs: MAX_RETRY_MS })
     const timer = setTimeout(() => {
       this.#retries.delete(timer)
       this.#ready(queue)

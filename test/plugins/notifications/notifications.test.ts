@@ -22,7 +22,10 @@ function subscribe(s3: S3, Events: string[], more: object = {}, options: object 
 async function start(t: Test, mode: (typeof modes)[number], options: object = {}) {
   const receiver = await WebhookReceiver.start(t)
   const webhooks = [{ name: 'hook', url: `${receiver.url}/in?token=THE-TOKEN` }]
-  const server = await startInProcess(t, mode, { webhooks, notificationRetryMs: 5, ...options })
+  const server = await startInProcess(t, mode, {
+    standard: { notifications: { webhooks, firstRetryMs: 5 } },
+    ...options,
+  })
   await server.s3.createBucket({ Bucket })
   return { ...server, receiver }
 }
@@ -164,7 +167,7 @@ t.test('destinations are tried out, unless that is not wanted', async (t) => {
 
   // A webhook that is not declared any more: what it should be told waits until it is again.
   receiver.behave = undefined
-  await restart({ webhooks: [] })
+  await restart({ standard: { notifications: { webhooks: [] } } })
   await s3.putObject({ Bucket, Key: 'k', Body: '' })
   await until('it is told in the log', () => lines.some(({ why }) => why === 'the webhook is not declared'))
   await restart()

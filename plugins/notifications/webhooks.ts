@@ -9,7 +9,8 @@ export interface Webhook {
 }
 
 const ARN = 'arn:dealgate:webhook:::'
-const NAME = /^[A-Za-z0-9_-]{1,64}$/
+/** Names of webhooks. */
+export const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
 export function arnOfWebhook(name: string): string {
   return ARN + name
@@ -27,9 +28,15 @@ export function webhookOfArn(arn: string): string | undefined {
  */
 export function parseWebhook(text: string): Webhook {
   const [name, url] = splitNamed(text)
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new Error('after "=" there must be an http or https URL')
-  if (!isEncoded(new URL(url))) throw new Error('user and password must be percent-encoded')
+  const problem = problemOfUrl(url)
+  if (problem !== undefined) throw new Error(`after "=" ${problem}`)
   return { name, url }
+}
+
+/** Returns why notifications cannot be sent to this address; undefined if they can. Does not show it. */
+export function problemOfUrl(url: string): string | undefined {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return 'there must be an http or https URL'
+  return isEncoded(new URL(url)) ? undefined : 'user and password must be percent-encoded'
 }
 
 function isEncoded({ username, password }: URL): boolean {
