@@ -63,6 +63,7 @@ const ENTRIES = {
   batch: 'plugins/batch/index.ts',
   inventory: 'plugins/inventory/index.ts',
   notifications: 'plugins/notifications/index.ts',
+  describe: 'plugins/describe/index.ts',
   quota: 'plugins/quota/index.ts',
   rewrap: 'plugins/rewrap/index.ts',
   usage: 'plugins/usage/index.ts',

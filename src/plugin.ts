@@ -145,3 +145,26 @@ export {
 export { type DocumentFields, documents, type Kind, type KindOf, taskFields } from '../common/service-documents.js'
 export type { BucketStanding, Gateway } from './api/gateway.js'
 export type { GatewayAnswer, GatewayCall } from './api/gateway-call.js'
+
+// DESCRIPTIONS: the operations of the server, `host.operations`, as documents for other programs.
+
+/** Order of texts by their bytes in UTF-8, as S3 lists keys. */
+export { compareUtf8 } from '../common/byte-order.js'
+/** The query of a request, with each parameter read once. */
+export { Query } from '../common/query.js'
+export type { ListQuery } from './api/gateway.js'
+export type { GatewayFeatures } from './api/gateway-features.js'
+export type { CallFacts, Document, OperationRow } from './api/operation.js'
+export type { StorePage } from './api/store.js'
+/** Address of the calls that no bucket has. */
+export { serviceAddress } from './plugins/calls/call.js'
+/** Namespace of the XML documents of a call. */
+export { namespaceOf } from './plugins/calls/format.js'
+/** Schemas of calls as JSON Schema: `shapeOf` makes one, `typesOf` reads the types of a node. */
+export { type SchemaNode, shapeOf, typesOf } from './plugins/calls/shape.js'
+/** The document of a job, which calls that order one answer with. */
+export { jobDocument } from './plugins/jobs/document.js'
+/** Path and words of an operation's target. */
+export { pathOf, targetText } from './plugins/table.js'
+/** The documents of a bucket that operations of S3 read. */
+export { bucketReads } from './s3/bucket/bucket-reads.js'

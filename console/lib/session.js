@@ -104,8 +104,8 @@ export function endSessionAfter({ code }) {
 async function readOnlyPolicy(client) {
   const request = { path: '/-/plugins/v1', query: { 'max-items': 1000 } }
   const { Plugins } = await sendJson(client, request).catch((error) => {
-    // A key pair that may not list the plugins reads by S3 alone.
-    if (error.code === 'AccessDenied') return { Plugins: [] }
+    // A key pair that may not list the plugins, or of a server that runs none, reads by S3 alone.
+    if (['AccessDenied', 'NoSuchKey'].includes(error.code)) return { Plugins: [] }
     throw error
   })
   // A policy must not name an action that there is not.

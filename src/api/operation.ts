@@ -224,3 +224,10 @@ export interface CallFacts extends CallDeclaration<Resource, Document, Document,
 
 /** An operation on any resource. The table passes it only requests of its own kind. */
 export type AnyOperation = { [R in Resource]: Operation<R> }[Resource]
+
+/** An operation of a server, and the plugin that has it. */
+export interface OperationRow {
+  /** Name of the plugin; `s3` and others for operations of the server itself. */
+  readonly plugin: string
+  readonly operation: AnyOperation
+}

@@ -4,7 +4,7 @@ import type { Context, Expansion, JobKind, StorageClass } from './context.js'
 import type { PluginHooks } from './hooks.js'
 import type { InventoryFields } from './inventory.js'
 import type { Lease } from './locks.js'
-import type { AnyOperation } from './operation.js'
+import type { AnyOperation, OperationRow } from './operation.js'
 import type { BucketSettings } from './settings.js'
 import type { State } from './state.js'
 
@@ -182,6 +182,8 @@ export interface PluginHost {
   readonly perform: Perform
   /** Decides whether an identity may send a request, without carrying it out: see Decide. */
   readonly decide: Decide
+  /** All operations of this server, for plugins that describe it. */
+  operations(): readonly OperationRow[]
   /** The time, ms since 1970. */
   readonly now: () => number
   /**

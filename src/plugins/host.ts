@@ -95,6 +95,7 @@ export function lateHost(plugin: string): LateHost {
     },
     perform: async (...args) => started('perform').perform(...args),
     decide: async (...args) => started('decide').decide(...args),
+    operations: () => started('operations').operations(),
     now: () => started('now').now(),
     lease: (name) => started('lease').lease(name),
     schedule: (work) => started('schedule').schedule(work),

@@ -1,7 +1,7 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Query } from '../../common/query.js'
 import type { Caller } from '../api/identity.js'
-import type { AnyOperation } from '../api/operation.js'
+import type { AnyOperation, OperationRow } from '../api/operation.js'
 import type { Plugin } from '../api/plugin.js'
 import type { Method, RequestHead, Resource } from '../api/request.js'
 import { unsupportedAlgorithm } from '../auth/signatures/parsed-signature.js'
@@ -17,11 +17,7 @@ import {
   subResourcesOf,
 } from './refuse-keys.js'
 
-/** A row of the table: an operation and the plugin that owns it. */
-export interface Row {
-  readonly plugin: string
-  readonly operation: AnyOperation
-}
+export type Row = OperationRow
 
 export interface Selected extends Row {
   readonly params: Readonly<Record<string, string>>

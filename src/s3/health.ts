@@ -61,6 +61,8 @@ export const getHealth = defineCall({
   access: 'signed',
   on: { method: 'GET', resource: 'service', path: '/-/health' },
   ownRules: true,
+  // By this name policies know it.
+  action: 'self:GetHealth',
   result: z.object({
     Status: z.enum(['Ready', 'NotReady', 'Closing']),
     Problem: z.string().optional().describe('Reason why some requests are refused, or soon will be.'),

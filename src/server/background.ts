@@ -42,7 +42,8 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
   for (const kind of plugins.jobs) jobs.register(kind)
   const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
-  const shared = { state, settings, own, perform, decide, now, platformUrl, paymentUrl, sealer }
+  const operations = () => plugins.table.rows
+  const shared = { state, settings, own, perform, decide, operations, now, platformUrl, paymentUrl, sealer }
   cleanup.defer(await startPlugins(plugins.plugins, shared, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())

@@ -1,15 +1,12 @@
 import { identityPolicyProblem } from '../access/documents.js'
-import type { Expansion } from '../api/context.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
 import { AccountNames, staticCredentials } from '../auth/credentials.js'
 import type { PolicyProblem } from '../auth/identity-schema.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
-import type { OperationTable } from '../plugins/table.js'
 import { s3Plugin } from '../s3/index.js'
 import { type OpenedSts, openSts, type StsDeps, stsPlugin } from '../s3/sts/plugin.js'
-import { selfPlugin } from '../s3/virtual-bucket.js'
 import { accessPlugin } from './access-calls.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
@@ -38,7 +35,6 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   keysPlugin({ keys: undefined, policyProblem: noGateway, admit: noGateway }),
   accountsPlugin(undefined, noGateway),
   accessPlugin({ simulate: noGateway, credentials: noGateway }),
-  selfPlugin(() => []),
   stsPlugin({
     sessions: { issue: noGateway },
     principals: { keep: noGateway },
@@ -60,18 +56,12 @@ interface CorePluginDeps {
   readonly changes: Changes
   readonly policyProblem: PolicyProblem
   readonly access: Parameters<typeof accessPlugin>[0]
-  /** The operations of all plugins; called when a client reads a description of the server. */
-  readonly rows: () => OperationTable['rows']
-  /** The meanings of values of `expand`, likewise. */
-  readonly expansions: () => readonly Expansion[]
 }
 
 /** Creates the plugins that every server runs. */
 function createCorePlugins({
   options,
   backends,
-  rows,
-  expansions,
   sts,
   scrape,
   activity,
@@ -93,7 +83,6 @@ function createCorePlugins({
     keysPlugin({ keys: options.keys, policyProblem, admit }),
     accountsPlugin(options.accounts, admit),
     accessPlugin(access),
-    selfPlugin(rows, expansions),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
   ]
@@ -141,8 +130,6 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
   const core = createCorePlugins({
     options,
     backends,
-    rows: () => plugins.table.rows,
-    expansions: () => plugins.expansions,
     sts: sts.parts,
     scrape,
     activity,

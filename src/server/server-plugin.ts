@@ -3,6 +3,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import type { Plugin } from '../api/plugin.js'
 import { withChanges } from '../plugins/calls/call.js'
 import { defineCall } from '../plugins/calls/define-call.js'
+import { getHealth } from '../s3/health.js'
 import { type Changes, listChanges } from './manage/changes.js'
 import { listOptions, type ShownOption } from './manage/list-options.js'
 import { requireLastingKey } from './manage/operators.js'
@@ -33,7 +34,7 @@ interface ServerPluginDeps {
 export function serverPlugin({ reload, activity, changes, options }: ServerPluginDeps): Plugin {
   return Object.freeze({
     name: 'server',
-    operations: [reloadCall(reload), activityCall(activity), listChanges(changes), listOptions(options)],
+    operations: [getHealth, reloadCall(reload), activityCall(activity), listChanges(changes), listOptions(options)],
   })
 }
 

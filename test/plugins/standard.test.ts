@@ -16,6 +16,8 @@ const REQUESTS = [
   { method: 'GET', target: '/photos?x-usage=' },
   { method: 'GET', target: '/photos?x-quota=' },
   { method: 'GET', target: '/-/batch/v1' },
+  { method: 'GET', target: '/-/capabilities' },
+  { method: 'GET', target: '/-' },
 ] as const
 
 t.test('a list of plugins leaves the standard ones on, and none is none', async (t) => {
@@ -27,11 +29,14 @@ t.test('a list of plugins leaves the standard ones on, and none is none', async 
 
   const door = await startDealgate(t, { data, args: ['--no-plugins'] })
   await send(door, { method: 'PUT', target: '/photos/a', body: Buffer.from('kept') })
-  for (const request of REQUESTS.slice(0, -1)) {
+  const ofService = (target: string) => target.startsWith('/-')
+  for (const request of REQUESTS.filter(({ target }) => !ofService(target))) {
     const { status, body } = await send(door, request)
     t.match({ status, body: body.toString() }, { status: 501, body: /NotImplemented/ }, request.target)
   }
-  t.equal((await send(door, { method: 'GET', target: '/-/batch/v1' })).status, 404)
+  for (const request of REQUESTS.filter(({ target }) => ofService(target)))
+    t.equal((await send(door, request)).status, request.target === '/-' ? 405 : 404, request.target)
+  t.equal((await send(door, { method: 'GET', target: '/-/health' })).status, 200, 'the door says how it is by itself')
   for (const method of ['GET', 'PUT', 'DELETE']) {
     for (const query of ['inventory=1&id=a', 'notification=1']) {
       const { status } = await send(door, { method, target: `/photos?${query}` })

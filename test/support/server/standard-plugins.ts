@@ -1,4 +1,5 @@
 import batch from '../../../plugins/batch/index.js'
+import self from '../../../plugins/describe/index.js'
 import inventory from '../../../plugins/inventory/index.js'
 import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
@@ -24,6 +25,7 @@ export function standardPlugins(options: StandardOptions = {}): readonly Plugin[
     inventory(options.inventory),
     quota(),
     encryption(),
+    self(),
     usage(),
   ]
 }

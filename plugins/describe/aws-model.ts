@@ -1,10 +1,16 @@
-import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import type { AnyOperation, CallFacts, Document, Operation } from '../../api/operation.js'
-import { defineCall } from '../calls/define-call.js'
-import { shapeOf } from '../calls/shape.js'
-import { jobDocument } from '../jobs/document.js'
-import { pathOf, type Row } from '../table.js'
+import {
+  type AnyOperation,
+  type CallFacts,
+  type Document,
+  defineCall,
+  jobDocument,
+  type Operation,
+  type OperationRow,
+  pathOf,
+  S3Error,
+  shapeOf,
+  z,
+} from 'dealgate/plugin'
 import { type AwsMember, type AwsMembers, AwsShapes, documented, pascal } from './aws-shapes.js'
 
 const CONTENT = 'Body'
@@ -24,7 +30,7 @@ const pageMembers = {
  * the signature is that of S3.
  * @param plugin the plugin whose calls are described; undefined for all
  */
-export function describeForAws(rows: readonly Row[], plugin?: string): Json {
+export function describeForAws(rows: readonly OperationRow[], plugin?: string): Json {
   const shapes = new AwsShapes()
   const operations = Object.fromEntries(
     namedCalls(rows, plugin).map((called) => [called.name, operationModel(called, shapes)]),
@@ -122,7 +128,7 @@ function answerOf(call: CallFacts, name: string, shapes: AwsShapes): AwsMembers 
 const member = z.record(z.string(), z.unknown())
 
 /** Defines the call that describes the calls of plugins for the AWS CLI. */
-export function awsModelOperation(rows: () => readonly Row[]): Operation<'service'> {
+export function awsModelOperation(rows: () => readonly OperationRow[]): Operation<'service'> {
   return describing(rows, {
     name: 'DescribeExtensionsForAws',
     summary: 'Describes the calls beyond S3 as a service model for the AWS CLI and boto3.',
@@ -139,7 +145,7 @@ export function awsModelOperation(rows: () => readonly Row[]): Operation<'servic
 }
 
 /** Defines the call that describes which calls answer in pages, and how clients request the next page. */
-export function awsPaginatorsOperation(rows: () => readonly Row[]): Operation<'service'> {
+export function awsPaginatorsOperation(rows: () => readonly OperationRow[]): Operation<'service'> {
   return describing(rows, {
     name: 'DescribePaginatorsForAws',
     summary:
@@ -155,11 +161,11 @@ interface Description<Result extends Document> {
   readonly summary: string
   readonly path: string
   readonly result: z.ZodType<Result>
-  describe(rows: readonly Row[], plugin?: string): Document
+  describe(rows: readonly OperationRow[], plugin?: string): Document
 }
 
 function describing<Result extends Document>(
-  rows: () => readonly Row[],
+  rows: () => readonly OperationRow[],
   { name, summary, path, result, describe }: Description<Result>,
 ): Operation<'service'> {
   return defineCall({
@@ -180,7 +186,7 @@ function describing<Result extends Document>(
 }
 
 /** Returns undefined for all plugins. Throws InvalidArgument for a plugin that is not loaded or has no calls. */
-function knownPlugin(plugin: string | undefined, rows: readonly Row[]): string | undefined {
+function knownPlugin(plugin: string | undefined, rows: readonly OperationRow[]): string | undefined {
   const plugins = [...new Set(rows.flatMap((row) => (row.operation.call ? [row.plugin] : [])))]
   if (plugin === undefined || plugins.includes(plugin)) return plugin
   throw new S3Error('InvalidArgument', {
@@ -195,7 +201,7 @@ function knownPlugin(plugin: string | undefined, rows: readonly Row[]): string |
  * the folder of the service, the AWS CLI and boto3 fetch all pages by themselves.
  * @param plugin the plugin whose calls are described; undefined for all
  */
-function describePaginators(rows: readonly Row[], plugin?: string): Readonly<Record<string, unknown>> {
+function describePaginators(rows: readonly OperationRow[], plugin?: string): Readonly<Record<string, unknown>> {
   const paged = namedCalls(rows, plugin).filter(({ call }) => call.pages !== undefined)
   return {
     pagination: Object.fromEntries(
@@ -233,7 +239,7 @@ interface NamedCall {
  * with its plugin's name; a name that is still taken gets a number.
  * @param plugin the plugin whose calls are listed; undefined for all
  */
-function namedCalls(rows: readonly Row[], plugin?: string): NamedCall[] {
+function namedCalls(rows: readonly OperationRow[], plugin?: string): NamedCall[] {
   const calls = rows
     .filter((row) => plugin === undefined || row.plugin === plugin)
     .flatMap(({ plugin, operation }) => (operation.call ? [{ plugin, operation, call: operation.call }] : []))

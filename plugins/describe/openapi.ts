@@ -1,11 +1,17 @@
-import { z } from 'zod'
-import type { Expansion } from '../../api/context.js'
-import type { AnyOperation, CallFacts, Document, Operation } from '../../api/operation.js'
-import { serviceAddress } from '../calls/call.js'
-import { defineCall } from '../calls/define-call.js'
-import { namespaceOf } from '../calls/format.js'
-import { jobDocument } from '../jobs/document.js'
-import { pathOf, type Row } from '../table.js'
+import {
+  type AnyOperation,
+  type CallFacts,
+  type Document,
+  defineCall,
+  type Expansion,
+  jobDocument,
+  namespaceOf,
+  type Operation,
+  type OperationRow,
+  pathOf,
+  serviceAddress,
+  z,
+} from 'dealgate/plugin'
 import { type CalledOperation, type Json, OpenApiSchemas, parametersOf } from './openapi-schemas.js'
 
 interface DescribedServer {
@@ -13,7 +19,7 @@ interface DescribedServer {
   readonly version: string
   /** URL by which the client reached this server. */
   readonly server: string
-  readonly rows: readonly Row[]
+  readonly rows: readonly OperationRow[]
 }
 
 /**
@@ -168,7 +174,7 @@ const openApiDocument = z.object({
 })
 
 /** Defines the call that describes the extension endpoints for client generators and people. */
-export function openApiOperation(rows: () => readonly Row[]): Operation<'service'> {
+export function openApiOperation(rows: () => readonly OperationRow[]): Operation<'service'> {
   return defineCall({
     name: 'DescribeExtensions',
     source: 'docs/extensions.md#openapi',
@@ -190,12 +196,15 @@ export function openApiOperation(rows: () => readonly Row[]): Operation<'service
 type ObjectSchema = z.ZodObject<z.ZodRawShape>
 
 /** Adds to the calls that support `expand` the parameter, and the members that its values add to the answer. */
-export function withExpansions(rows: readonly Row[], expansions: readonly Expansion[]): readonly Row[] {
+export function withExpansions(
+  rows: readonly OperationRow[],
+  expansions: readonly Expansion[],
+): readonly OperationRow[] {
   if (expansions.length === 0) return rows
   return rows.map((row) => {
     const { call } = row.operation
     if (!call?.expands) return row
-    return { ...row, operation: { ...row.operation, call: expanded(call, expansions) } as Row['operation'] }
+    return { ...row, operation: { ...row.operation, call: expanded(call, expansions) } as OperationRow['operation'] }
   })
 }
 

@@ -1,43 +1,20 @@
 import { createHash } from 'node:crypto'
+import {
+  type AnyOperation,
+  bucketReads,
+  type Context,
+  compareUtf8,
+  type ListQuery,
+  type Operation,
+  type OperationRow,
+  Query,
+  reply,
+  S3Error,
+  type S3Request,
+  type StoreEntry,
+  type StorePage,
+} from 'dealgate/plugin'
 import pMap from 'p-map'
-import { compareUtf8 } from '../../common/byte-order.js'
-import { S3Error } from '../../common/errors/s3-error.js'
-import { Query } from '../../common/query.js'
-import type { Context, Expansion } from '../api/context.js'
-import type { ListQuery } from '../api/gateway.js'
-import type { AnyOperation, Operation } from '../api/operation.js'
-import type { Plugin } from '../api/plugin.js'
-import type { S3Request } from '../api/request.js'
-import type { StoreEntry, StorePage } from '../api/store.js'
-import { empty } from '../http/reply.js'
-import { awsModelOperation, awsPaginatorsOperation } from '../plugins/describe/aws-model.js'
-import { capabilitiesOperation, listPlugins } from '../plugins/describe/capabilities.js'
-import { openApiOperation, withExpansions } from '../plugins/describe/openapi.js'
-import type { Row } from '../plugins/table.js'
-import { getBucketLocation, headBucket } from './bucket/bucket.js'
-import { listObjects, listObjectsV2 } from './bucket/list-objects.js'
-import { getHealth } from './health.js'
-
-/**
- * The operations by which the server describes itself: its resources as a bucket, and the descriptions of its calls.
- * @param rows returns all operations, once the table exists
- * @param expansions returns the meanings of values of `expand`
- */
-export function selfPlugin(rows: () => readonly Row[], expansions: () => readonly Expansion[] = () => []): Plugin {
-  const described = () => withExpansions(rows(), expansions())
-  return {
-    name: 'self',
-    operations: [
-      ...virtualBucketOperations(rows),
-      openApiOperation(described),
-      awsModelOperation(described),
-      awsPaginatorsOperation(rows),
-      capabilitiesOperation(rows),
-      listPlugins(rows),
-      getHealth,
-    ],
-  }
-}
 
 const SOURCE = 'docs/extensions.md#the-virtual-bucket'
 
@@ -49,7 +26,7 @@ const PATHS = ['/-', '/-/'] as const
  * that know only S3. They are the operations of a bucket, with other content.
  * @param rows returns all operations, including these, once the table exists
  */
-function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
+export function virtualBucketOperations(rows: () => readonly OperationRow[]): AnyOperation[] {
   const over = (context: Context, request: S3Request): Context => {
     const gateway: Context['gateway'] = { ...context.gateway, bucketExists: async () => true }
     const list: Context['store']['list'] = (_, query) => listResources(readables(rows()), query, request, context)
@@ -71,9 +48,8 @@ function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
   })
   return PATHS.flatMap((path, i) => {
     const suffix = i === 0 ? '' : 'Root'
-    const bucketOperations = [listObjects, listObjectsV2, headBucket, getBucketLocation]
     return [
-      ...bucketOperations.map((operation) => onService(path, suffix, operation)),
+      ...bucketReads.map((operation) => onService(path, suffix, operation)),
       {
         name: `CreateBucketOfService${suffix}`,
         source: SOURCE,
@@ -81,7 +57,7 @@ function virtualBucketOperations(rows: () => readonly Row[]): AnyOperation[] {
         access: 'signed',
         action: 'none',
         on: { method: 'PUT', resource: 'service', path },
-        run: async () => empty({ location: '/-' }),
+        run: async () => reply.empty({ location: '/-' }),
       } satisfies Operation<'service'>,
     ]
   })
@@ -195,7 +171,7 @@ interface Resource {
 }
 
 /** Returns every GET below `/-/` whose names can be enumerated. */
-export function readables(rows: readonly Row[]): Readable[] {
+export function readables(rows: readonly OperationRow[]): Readable[] {
   return rows.flatMap(({ operation, plugin }) => {
     const { method, resource, path = '/', query } = operation.on
     if (method !== 'GET' || resource !== 'service' || !path.startsWith(ROOT) || path === ROOT || query) return []

@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import type { AnyOperation, CallFacts } from '../../api/operation.js'
+import { type AnyOperation, type CallFacts, z } from 'dealgate/plugin'
 
 export type Json = Readonly<Record<string, unknown>>
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { z } from 'zod'
-import { Query } from '../../common/query.js'
-import type { Context } from '../../src/api/context.js'
-import type { S3Request } from '../../src/api/request.js'
-import { defineCall } from '../../src/plugins/calls/define-call.js'
-import { createTable } from '../../src/plugins/table.js'
-import { listResources, readables } from '../../src/s3/virtual-bucket.js'
-import { startDealgate } from '../support/server/dealgate.js'
-import { send } from '../support/sign/send.js'
+import { Query } from '../../../common/query.js'
+import { listResources, readables } from '../../../plugins/describe/virtual-bucket.js'
+import type { Context } from '../../../src/api/context.js'
+import type { S3Request } from '../../../src/api/request.js'
+import { defineCall } from '../../../src/plugins/calls/define-call.js'
+import { createTable } from '../../../src/plugins/table.js'
+import { startDealgate } from '../../support/server/dealgate.js'
+import { send } from '../../support/sign/send.js'
 
 const ids = Array.from({ length: 250 }, (_, i) => `id ${String(i).padStart(3, '0')}%2Fé`)
 const reading = (path: string, members?: () => AsyncIterable<Record<string, string>>) =>

@@ -1,8 +1,4 @@
-import { z } from 'zod'
-import type { GatewayFeatures } from '../../api/gateway-features.js'
-import type { Operation } from '../../api/operation.js'
-import { defineCall } from '../calls/define-call.js'
-import { type Row, targetText } from '../table.js'
+import { defineCall, type GatewayFeatures, type Operation, type OperationRow, targetText, z } from 'dealgate/plugin'
 
 const operation = z.object({ Plugin: z.string(), Name: z.string(), Method: z.string(), Route: z.string() })
 
@@ -23,7 +19,7 @@ const result = z.object({
  * calls, the storage classes, and the assumptions about the gateway.
  * @param rows returns all operations, once the table exists
  */
-export function capabilitiesOperation(rows: () => readonly Row[]): Operation<'service'> {
+export function capabilitiesOperation(rows: () => readonly OperationRow[]): Operation<'service'> {
   return defineCall({
     name: 'GetCapabilities',
     source: 'docs/extensions.md#capabilities',
@@ -87,7 +83,7 @@ const plugin = z.object({
  * Defines the call that lists the plugins of this server.
  * @param rows returns all operations, once the table exists
  */
-export function listPlugins(rows: () => readonly Row[]): Operation<'service'> {
+export function listPlugins(rows: () => readonly OperationRow[]): Operation<'service'> {
   return defineCall({
     name: 'ListPlugins',
     source: 'docs/extensions.md#capabilities',
@@ -104,7 +100,11 @@ export function listPlugins(rows: () => readonly Row[]): Operation<'service'> {
   })
 }
 
-function pluginDocument(name: string, rows: readonly Row[], actions: readonly string[]): z.output<typeof plugin> {
+function pluginDocument(
+  name: string,
+  rows: readonly OperationRow[],
+  actions: readonly string[],
+): z.output<typeof plugin> {
   const own = rows.filter((row) => row.plugin === name).map(({ operation }) => operation)
   return {
     Name: name,

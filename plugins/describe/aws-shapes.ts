@@ -1,5 +1,4 @@
-import { z } from 'zod'
-import { type SchemaNode, typesOf } from '../calls/shape.js'
+import { type SchemaNode, typesOf, z } from 'dealgate/plugin'
 
 /** A member of a structure, in the terms of botocore's models. */
 export interface AwsMember {
