@@ -75,7 +75,7 @@ async function route(
   const found = table.find(request.method ?? '', target.path.slice(context.names.path.length + 1) || '/')
   if (!('route' in found)) return unrouted(exchange, found.allowed)
   try {
-    await found.route.handle(exchange, found.path['*'] ?? '')
+    await found.route.handle(exchange, found.rest)
   } catch (error) {
     replyRestError(exchange, error)
   }

@@ -1,84 +1,35 @@
 import type { IncomingMessage } from 'node:http'
-import { HttpError } from './errors.js'
 
 /** What a table of routes needs of each. */
 interface Pattern {
   readonly method: string
-  /**
-   * Begins with a slash; a segment `:name` matches any text, and `*` at the end the rest of the path, which stays
-   * percent-encoded.
-   */
+  /** `/`, or a name with all that is below it: `/download/*`. */
   readonly path: string
-}
-
-/** A route, and the values of its path. */
-interface Match<R> {
-  readonly route: R
-  readonly path: Readonly<Record<string, string>>
 }
 
 /** The endpoints of a service. */
 export class RouteTable<R extends Pattern> {
-  readonly #routes: readonly { readonly route: R; readonly pattern: readonly string[] }[]
+  readonly #byName = new Map<string, R[]>()
 
   constructor(routes: readonly R[]) {
-    this.#routes = routes.map((route) => ({ route, pattern: route.path.split('/') }))
+    for (const route of routes) {
+      const [, name = ''] = route.path.split('/')
+      this.#byName.set(name, [...(this.#byName.get(name) ?? []), route])
+    }
   }
 
   /**
-   * The route of a request; or the methods that an existing path takes, none for an unknown path. Throws HttpError 400
-   * when a value in the path is not percent-encoded UTF-8.
+   * The route of a request, and the path behind its name, percent-encoded; or the methods that an existing path takes,
+   * none for an unknown path.
    */
-  find(method: string, path: string): Match<R> | { readonly allowed: readonly string[] } {
-    const segments = path.split('/')
-    const allowed = new Set<string>()
-    for (const { route, pattern } of this.#routes) {
-      const values = match(pattern, segments)
-      if (values === undefined) continue
-      if (route.method === method) return { route, path: values }
-      allowed.add(route.method)
-    }
-    return { allowed: [...allowed] }
-  }
-
-  /** As `find`, with HEAD for GET. Throws HttpError: 404 for an unknown path, 405 for another method. */
-  require(method: string | undefined, path: string): Match<R> {
-    const found = this.find(method === 'HEAD' ? 'GET' : (method ?? ''), path)
-    if ('route' in found) return found
-    if (found.allowed.length === 0) throw new HttpError(404, 'There is no such path.')
-    throw notAllowed(found.allowed)
-  }
-}
-
-/** A refusal of the method of a request. */
-function notAllowed(allowed: readonly string[]): HttpError {
-  const list = allowed.join(', ')
-  return new HttpError(405, `This path takes ${list}.`, ['Allow', list])
-}
-
-function match(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
-  const open = pattern.at(-1) === '*'
-  if (open ? segments.length < pattern.length - 1 : segments.length !== pattern.length) return undefined
-  const values: Record<string, string> = {}
-  for (const [n, part] of pattern.entries()) {
-    if (part === '*') {
-      values[part] = segments.slice(n).join('/')
-      return values
-    }
-    const segment = segments[n] as string
-    if (!part.startsWith(':')) {
-      if (part !== segment) return undefined
-    } else if (segment === '') return undefined
-    else values[part.slice(1)] = decoded(segment)
-  }
-  return values
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    throw new HttpError(400, 'The path is not percent-encoded UTF-8.')
+  find(method: string, path: string): { readonly route: R; readonly rest: string } | { readonly allowed: string[] } {
+    const [, name = '', ...rest] = path.split('/')
+    const isBelowRoot = name === '' && rest.length > 0
+    const routes = isBelowRoot ? [] : (this.#byName.get(name) ?? [])
+    const route = routes.find((one) => one.method === method)
+    return route === undefined
+      ? { allowed: [...new Set(routes.map((one) => one.method))] }
+      : { route, rest: rest.join('/') }
   }
 }
 

@@ -236,26 +236,6 @@ async function close(server: Server, stopMs: number): Promise<void> {
   clearTimeout(deadline)
 }
 
-/** A service that listens. */
-export interface RunningServer extends Omit<Listening, 'close'> {
-  /** May be called again. */
-  stop(): Promise<void>
-}
-
-/** @param stop closes the server and what it works with; called once */
-export function runningServer({ url, port, ownUrl }: Listening, stop: () => Promise<void>): RunningServer {
-  let stopped: Promise<void> | undefined
-  return {
-    url,
-    port,
-    ownUrl,
-    stop: () => {
-      stopped ??= stop()
-      return stopped
-    },
-  }
-}
-
 /** The client of a request, as far as its connection identifies it. */
 export interface ClientAddress {
   /** An IPv4 address, or the first 64 bits of an IPv6 address, which is the block that one client controls. */

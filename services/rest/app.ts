@@ -4,12 +4,13 @@ import { hasUnknownCoding } from '../../common/broken-request.js'
 import { awaitsContinue } from '../../common/expectation.js'
 import { isForS3, misdirected } from '../../common/misdirected.js'
 import { BodyGate, type HttpExchange } from '../http/body.js'
-import { asHttpError, HttpError } from '../http/errors.js'
+import { HttpError } from '../http/errors.js'
 import { answerHealth, isHealthCall } from '../http/health.js'
 import { reply } from '../http/reply.js'
 import { parseTarget } from '../http/routes.js'
 import { createHttpServer, type HttpServerOptions, unknownCoding } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
+import { asHttpError } from './errors.js'
 
 type Req = Parameters<RequestHandler>[0]
 type Res = Parameters<RequestHandler>[1]
