@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
+import { z } from 'zod'
 import type { HttpError } from '../http/errors.js'
 import { JSON_TYPE, replyJson } from '../http/reply.js'
 import {
@@ -11,24 +12,24 @@ import {
   refuseUnknownCoding,
   unknownPath,
 } from '../rest/app.js'
+import { describedBy, type ServiceFacts } from '../rest/openapi.js'
 import { routerOf } from '../rest/routes.js'
 import type { PaymentContext } from './context.js'
 import { PaymentError } from './errors.js'
-import { handlerOf, UNCACHED } from './route.js'
+import { handlerOf, type PaymentRoute, UNCACHED } from './route.js'
 import { subjects } from './routes/index.js'
 import { withRoutesInWords } from './words.js'
 
 /** The storage payment API as an Express application. */
 export function createPaymentApp(context: PaymentContext): Express {
-  const { mode, words, db, log } = context
+  const { db, log } = context
   const app = newApp()
   app.use(refuseUnknownCoding)
   app.use(healthCalls(() => db.read.settings.find('id'), log))
   app.use(refuseS3('the storage payment API of dealgate'))
-  for (const routes of subjects) {
-    const served = withRoutesInWords(routes, words).filter(({ only = mode }) => only === mode)
-    app.use(routerOf(served, (route) => handlerOf(route, context)))
-  }
+  const served = servedIn(context)
+  app.use(describedBy({ ...description, subjects: served }))
+  for (const routes of Object.values(served)) app.use(routerOf(routes, (route) => handlerOf(route, context)))
   app.use(unknownPath)
   app.use(
     answerErrors('the storage payment service', log, (exchange, error) => {
@@ -37,6 +38,25 @@ export function createPaymentApp(context: PaymentContext): Express {
     }),
   )
   return app
+}
+
+/** The endpoints of a mode, also by the words of a deployment. In the mode `open`, none needs a sign-in. */
+function servedIn({ mode, words }: PaymentContext): Record<string, readonly PaymentRoute[]> {
+  const served = Object.entries(subjects).map(([subject, routes]) => [
+    subject,
+    withRoutesInWords(routes, words)
+      .filter(({ only = mode }) => only === mode)
+      .map((route) => (mode === 'open' ? { ...route, access: 'public' } : route)),
+  ])
+  return Object.fromEntries(served)
+}
+
+/** What the OpenAPI document says beside the endpoints. */
+const description: Omit<ServiceFacts<PaymentRoute>, 'subjects'> = {
+  title: 'Storage payment API of dealgate',
+  description: 'Files that wallets upload and pay for, and the contents of these.',
+  bodyTypes: ({ files }) => (files ? ['multipart/form-data'] : ['application/json']),
+  failure: z.object({ status: z.literal('error'), code: z.int(), message: z.string() }),
 }
 
 function failureOf(error: HttpError): object {

@@ -40,7 +40,7 @@ interface Terms {
 }
 
 /** An endpoint of the service. */
-export interface PaymentRoute extends RouteFacts, Terms {
+export interface PaymentRoute extends Omit<RouteFacts, 'access'>, Terms {
   /** Returns `data` of the answer; undefined where it has answered itself. Throws HttpError. */
   handle(call: PaymentCall): unknown
 }

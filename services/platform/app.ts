@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'
+import { z } from 'zod'
 import { HttpError } from '../http/errors.js'
 import { JSON_TYPE, replyJson } from '../http/reply.js'
 import {
@@ -12,9 +13,10 @@ import {
   refuseUnknownCoding,
   unknownPath,
 } from '../rest/app.js'
+import { describedBy, type ServiceFacts } from '../rest/openapi.js'
 import { routerOf } from '../rest/routes.js'
 import type { PlatformContext } from './context.js'
-import { handlerOf } from './route.js'
+import { handlerOf, type PlatformRoute } from './route.js'
 import { subjects } from './routes/index.js'
 
 const NAME = 'the task platform'
@@ -27,7 +29,8 @@ export function createPlatformApp(context: PlatformContext): Express {
   app.use(healthCalls(() => db.read.settings.find('id'), log))
   app.use(refuseS3(`${NAME} of dealgate`))
   app.use(refuseNul)
-  for (const routes of subjects) app.use(routerOf(routes, (route) => handlerOf(route, context)))
+  app.use(describedBy(description))
+  for (const routes of Object.values(subjects)) app.use(routerOf(routes, (route) => handlerOf(route, context)))
   app.use(unknownPath)
   app.use(
     answerErrors(NAME, log, (exchange, { status, message, headers }) =>
@@ -42,6 +45,15 @@ const refuseNul: RequestHandler = (request, response, next) => {
   const { path, parameters } = exchangeOf(request, response).target
   if (!path.includes('%00') && [...parameters.values()].every((value) => !value.includes('\0'))) return next()
   next(new HttpError(400, 'The request has a character that no text may have.'))
+}
+
+/** What the OpenAPI document says beside the endpoints. */
+const description: ServiceFacts<PlatformRoute> = {
+  title: 'Task platform of dealgate',
+  description: 'Tasks for storage providers, their bids and their deals.',
+  subjects,
+  bodyTypes: () => ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+  failure: z.object({ status: z.literal('fail'), message: z.string() }),
 }
 
 const failure = (message: string) => ({ status: 'fail', message })

@@ -7,6 +7,8 @@ export interface RouteFacts {
   readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT'
   /** As Express takes it: `/tasks/:task_uuid`. */
   readonly path: string
+  /** Who may call: `public` and `optional` need no token, all others one. */
+  readonly access: string
   /** What the endpoint does: a phrase with a verb in the third person, for the documentation. */
   readonly summary: string
   /** Variable segments of the path, percent-decoded. */

@@ -163,7 +163,7 @@ function fieldTable(): string {
 
 /** The endpoints of the task platform. Paths as documents write them: `{task_uuid}`. */
 function endpointTable(): string {
-  const rows = subjects
+  const rows = Object.values(subjects)
     .flat()
     .map(({ method, path, access, summary }) => [
       `\`${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}\``,

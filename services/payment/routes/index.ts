@@ -7,4 +7,11 @@ import { system } from './system.js'
 import { uploads } from './uploads.js'
 
 /** The endpoints of the service, by their subject. */
-export const subjects: readonly (readonly PaymentRoute[])[] = [contents, signIn, system, uploads, deals, billing]
+export const subjects = {
+  contents,
+  'signing in': signIn,
+  'the service': system,
+  uploads,
+  deals,
+  billing,
+} satisfies Record<string, readonly PaymentRoute[]>

@@ -6,4 +6,10 @@ import { signIn } from './sign-in.js'
 import { tasks } from './tasks.js'
 
 /** The endpoints of the platform, by their subject. */
-export const subjects: readonly (readonly PlatformRoute[])[] = [signIn, miners, prices, tasks, deals]
+export const subjects = {
+  'signing in': signIn,
+  'storage providers': miners,
+  prices,
+  tasks,
+  deals,
+} satisfies Record<string, readonly PlatformRoute[]>

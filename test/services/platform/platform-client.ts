@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Test } from 'tap'
 import { silentLog } from '../../../services/log.js'
 import { catalogue } from '../../../services/network/embedded/catalogue.js'
 import type { EmbeddedNetwork } from '../../../services/network/embedded/embedded-network.js'
+import { subjects as ofPayment } from '../../../services/payment/routes/index.js'
 import { newPassword } from '../../../services/platform/password.js'
 import {
   type PlatformDeps,
@@ -10,8 +12,10 @@ import {
   type RunningPlatform,
   startPlatform,
 } from '../../../services/platform/platform.js'
+import { subjects as ofPlatform } from '../../../services/platform/routes/index.js'
 import { openUserRegistry } from '../../../services/platform/user-registry.js'
 import type { SignIn } from '../../../services/platform/users.js'
+import type { RouteFacts } from '../../../services/rest/routes.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { emptyDatabase } from '../engine.js'
 import { open } from '../network/embedded-network.js'
@@ -115,5 +119,22 @@ export async function send(url: string, method: string, path: string, call: Call
   const type = response.headers.get('content-type')
   if (type !== 'application/json; charset=utf-8') throw new Error(`${method} ${path} was answered in ${type}`)
   const text = await response.text()
-  return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) }
+  const json = text === '' ? undefined : JSON.parse(text)
+  if (response.status === 200 && json !== undefined) requireDeclared(method, path, json)
+  return { status: response.status, headers: response.headers, json }
+}
+
+const routes: readonly RouteFacts[] = [...Object.values(ofPlatform), ...Object.values(ofPayment)].flat()
+
+/** Throws for an answer that is not as its endpoint declares it, or has members that are not declared. */
+function requireDeclared(method: string, path: string, json: object): void {
+  const [called = ''] = path.split('?')
+  const isCalled = ({ method: own, path: pattern }: RouteFacts) =>
+    own === method && new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+')}$`).test(called)
+  const declared = routes.filter(isCalled).flatMap(({ answer }) => answer ?? [])
+  // Both services have an endpoint for prices.
+  const parsed = declared.map((answer) => answer.safeParse(json))
+  if (declared.length === 0 || parsed.some(({ data }) => isDeepStrictEqual(data, json))) return
+  const why = parsed.map(({ error }) => error?.message ?? 'undeclared members').join(' ')
+  throw new Error(`${method} ${path} was answered with what it does not declare: ${why} ${JSON.stringify(json)}`)
 }

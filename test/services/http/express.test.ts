@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { startPaymentScene } from '../payment/payment-client.js'
+import { startScene } from '../platform/platform-client.js'
+
+/** Sends bytes and returns all that comes back until the connection ends. */
+async function raw(port: number, request: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
+  socket.write(request, 'latin1')
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString('latin1')
+}
+
+const request = (line: string, headers = '') => `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`
+
+/** What Express would answer by itself in another way: with pages in HTML, ETags, lists of methods, or another path. */
+const asked: readonly (readonly [request: string, answer: RegExp])[] = [
+  [request('GET /nothing'), /^HTTP\/1.1 404 .*There is no such path/s],
+  [request('GET http://[::1/nothing'), /^HTTP\/1.1 404 .*There is no such path/s],
+  [request('OPTIONS *'), /^HTTP\/1.1 404 .*There is no such path/s],
+  [request('OPTIONS /stats/storage'), /^HTTP\/1.1 405 .*\r\nAllow: GET\r\n.*This path takes GET/s],
+  [request('OPTIONS /-/openapi.json'), /^HTTP\/1.1 404 /],
+  [request('PURGE /stats/storage'), /^HTTP\/1.1 405 .*\r\nAllow: GET\r\n/s],
+  [request('GET /stats/storage/'), /^HTTP\/1.1 404 /],
+  [request('GET /Stats/storage'), /^HTTP\/1.1 404 /],
+  [request('GET //stats/storage'), /^HTTP\/1.1 404 /],
+  [request('GET /stats/storage#'), /^HTTP\/1.1 404 /],
+  [request('GET /stats%2fstorage'), /^HTTP\/1.1 404 /],
+  [request('GET http://other.example/stats/storage?x=#'), /^HTTP\/1.1 200 .*average_price/s],
+  [request('GET /stats/storage?__proto__[x]=1&toString=1'), /^HTTP\/1.1 200 .*average_price/s],
+  [request('GET /stats/storage', 'If-None-Match: *\r\n'), /^HTTP\/1.1 200 .*average_price/s],
+  [request('HEAD /stats/storage'), /^HTTP\/1.1 200 .*\r\nContent-Length: [1-9]\d+\r\n[^{]*$/s],
+  [request('POST /stats/storage', 'X-HTTP-Method-Override: GET\r\nContent-Length: 0\r\n'), /^HTTP\/1.1 405 /],
+  [`${request('GET /stats/storage', 'Transfer-Encoding: gzip, chunked\r\n')}0\r\n\r\n`, /^HTTP\/1.1 501 .*chunked/s],
+]
+
+const undecodable = {
+  platform: request('GET /miners/%ff'),
+  payment: request('GET /cars/%ff'),
+} as const
+
+t.test('the services answer as they declare, not as Express would', async (t) => {
+  const ports = { platform: (await startScene(t)).platform.port, payment: (await startPaymentScene(t)).payment.port }
+  for (const [name, port] of Object.entries(ports)) {
+    const broken = undecodable[name as keyof typeof undecodable]
+    for (const [text, expected] of [...asked, [broken, /^HTTP\/1.1 400 .*not percent-encoded UTF-8/s] as const]) {
+      const answer = await raw(port, text)
+      t.match(answer, expected, `${name}: ${JSON.stringify(text)}`)
+      t.notMatch(answer, /\r\n(X-Powered-By|ETag|Content-Security-Policy):|<html|at .*\.js:/i)
+      t.match(answer, /\r\nContent-Type: application\/json; charset=utf-8\r\n/)
+    }
+  }
+})
