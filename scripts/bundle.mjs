@@ -70,6 +70,18 @@ const ENTRIES = {
   testing: 'test/suites/plugin-suite.ts',
 }
 
+/**
+ * Express loads body-parser at its start, with 800 KB of character sets. The services read bodies by themselves, within
+ * bounds of size and time (services/http/body.ts).
+ */
+const WITHOUT_PARSERS = {
+  name: 'without-parsers',
+  load: (id) => (/[\\/]node_modules[\\/]body-parser[\\/]index\.js$/.test(id) ? NO_PARSERS : null),
+}
+const NO_PARSERS = `exports.json = exports.raw = exports.text = exports.urlencoded = () => {
+  throw new Error('The bundle has no body-parser.')
+}`
+
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
 const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|viem$|cloudflare:|node:)/
 
@@ -102,6 +114,7 @@ async function bundle(draft) {
     tsconfig: false,
     external: OUTSIDE,
     onLog,
+    plugins: [WITHOUT_PARSERS],
     resolve: {
       alias: {
         dealgate$: join(root, ENTRIES.index),

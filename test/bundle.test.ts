@@ -34,3 +34,12 @@ t.test('scripts of the bundle need one byte of memory for each character', async
   const wide = scripts.filter((name) => /[\u{100}-\u{10ffff}]/u.test(readFileSync(join(app, name), 'utf8')))
   t.same(wide, [])
 })
+
+t.test('the bundle leaves out the body parsers of Express, with their character sets', async (t) => {
+  const app = resolve('dist/app')
+  const texts = readdirSync(app)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => readFileSync(join(app, name), 'utf8'))
+  t.ok(texts.some((text) => text.includes('The bundle has no body-parser.')))
+  t.notOk(texts.some((text) => text.includes('require_cp949')))
+})
