@@ -196,6 +196,18 @@ t.same(
 )
 
 t.same(
+  product.filter((file) => /\bsigningKey\(/.test(files.get(file) ?? '')).sort(),
+  // The first signs what leaves the program, the others verify, or sign what this program will verify.
+  [
+    'common/sign-request.ts',
+    'common/sigv4.ts',
+    'services/gateway/share-link.ts',
+    'src/auth/signatures/signing-keys.ts',
+  ],
+  'signatures have one home on each side',
+)
+
+t.same(
   [...files]
     .filter(([file, text]) => file !== 'cli/config/config.ts' && /\bprocess\.env\b/.test(text))
     .map(([file]) => file),

@@ -77,9 +77,11 @@ function refusalAs(quirks: Quirks, error: unknown): unknown {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the class is made of control characters
 const RAW_CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/
 
-/** The head of an answer cannot be sent: it ends the work of the core, which has sent nothing. */
-class BrokenHead extends Error {
-  override readonly name = 'BrokenHead'
+/** The head of an answer is sent by other means: it ends the work of the core, which has sent nothing. */
+class BrokenHead extends GatewayError {
+  constructor() {
+    super('Internal')
+  }
 }
 
 /** Sends an object by `send` as a gateway with these quirks does. */
@@ -94,9 +96,12 @@ export async function sending(
   const last = lastElement(path)
   const overridden = (name: string) => target.parameters.has(`response-${name}`)
   const breaks = quirks.has('raw-disposition') && !overridden('content-disposition') && RAW_CONTROL.test(last)
+  let broken = false
   onHead(exchange, (status, given) => {
+    broken ||= breaks && status < 400
+    // Thrown again where the core would answer with the error that it has caught.
+    if (broken) throw new BrokenHead()
     if (status >= 400) return given
-    if (breaks) throw new BrokenHead()
     let headers = quirks.has('no-upload-etag') ? without(given, isOfDownload(exchange)) : given
     if (!quirks.has('forced-disposition')) return headers
     if (!overridden('content-disposition')) headers = withFirst(headers, 'content-disposition', attachment(last))

@@ -135,6 +135,9 @@ quirk('raw-disposition', async (t, client) => {
   t.equal((await client.get('bucket', 'bell\u0007/x')).text, 'x')
   const target = `/gateway/download/bucket/bell%07?token=${client.token}&response-content-disposition=attachment`
   t.match(await client.send(target, { headers: client.headers() }), { status: 200, text: 'x' })
+  const { host } = new URL(client.url)
+  const { url } = await client.call('PresignedGet', { host, bucket: 'bucket', object: 'bell\u0007' })
+  await t.rejects(client.send(url.slice(host.length)), { code: 'HPE_INVALID_HEADER_TOKEN' }, 'by a share link, too')
 })
 
 t.test('folder-clash-texts', async (t) => {
