@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { S3Error, unless } from '../../../common/errors/s3-error.js'
 import { isRecord } from '../../../common/json.js'
 import { withinDeadline } from '../../../common/time.js'
-import type { Gateway, GatewayBucket, KeptRecord, Upload, UploadAttributes } from '../../api/gateway.js'
+import type { Gateway, GatewayBucket, KeptRecord, Upload } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { encodePath } from '../brand.js'
 import { restCall } from '../calls/rest-call.js'
@@ -14,10 +14,9 @@ import { listPage } from '../listing/listing.js'
 import { requireBucket } from '../listing/look-up.js'
 import { isTime } from '../object-facts.js'
 import { download } from '../objects/download.js'
+import { openUpload } from '../objects/open-upload.js'
 import { remove } from '../objects/remove.js'
-import { MAX_REPLAYABLE_BYTES, SmallUpload } from '../objects/small-upload.js'
 import { stat } from '../objects/stat.js'
-import { StreamedUpload } from '../objects/streamed-upload.js'
 import { gatewayVersions, notLocked } from '../objects/versions.js'
 import { isStagingBucket } from '../staging.js'
 import { type GatewayUse, wrapGateway } from '../wrap-gateway.js'
@@ -45,7 +44,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     stat: (bucket, key, ref, onMarker) => able((can) => stat(client, can, bucket, key, ref, onMarker)),
     download: (bucket, key, range, ref) => able((can) => download(client, can, bucket, key, range, ref)),
     refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
-    upload: (bucket, key, length, attributes) => upload(client, bucket, key, length, attributes),
+    upload: (bucket, key, length, attributes) => openUpload(client, bucket, key, length, attributes),
     remove: (bucket, key, order, version) => able((can) => remove(client, can, bucket, key, order, version)),
     keepRecord: (bucket, key, record) => keepRecord(client.session, bucket, key, record),
     listPolicies: (bucket) => listPolicies(client.session, bucket),
@@ -63,18 +62,6 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
       return undefined
     },
   }
-}
-
-/** See Gateway.upload. Sends nothing before the first bytes. */
-export function upload(
-  client: GatewayClient,
-  bucket: string,
-  key: string,
-  length: number,
-  attributes: UploadAttributes,
-): Upload {
-  const Way = length <= MAX_REPLAYABLE_BYTES ? SmallUpload : StreamedUpload
-  return new Way(client, bucket, key, length, attributes)
 }
 
 /** How long `ready` waits for the finding, ms; what is found later is known then. */

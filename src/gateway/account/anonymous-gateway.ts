@@ -5,10 +5,10 @@ import { whyUnfit } from '../keys.js'
 import { scanLevel } from '../listing/level-reader.js'
 import { listPaged } from '../listing/listing.js'
 import { download } from '../objects/download.js'
+import { openUpload } from '../objects/open-upload.js'
 import { remove } from '../objects/remove.js'
 import { stat } from '../objects/stat.js'
 import { wrapGateway } from '../wrap-gateway.js'
-import { upload } from './account-gateway.js'
 import { allows, type PublicAction } from './policies.js'
 import { refusable } from './session.js'
 
@@ -62,7 +62,7 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
       refusable(async () => stat(client, await account.features(), bucket, key, ref, onMarker)),
     download: (bucket, key, range, ref) =>
       refusable(async () => download(client, await account.features(), bucket, key, range, ref)),
-    upload: (bucket, key, length, attributes) => refusableUpload(upload(client, bucket, key, length, attributes)),
+    upload: (bucket, key, length, attributes) => refusableUpload(openUpload(client, bucket, key, length, attributes)),
     async remove(bucket, key, order, version) {
       const features = await account.features()
       // `remove` may skip such a key without asking the gateway.

@@ -9,7 +9,7 @@ import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense, type Subject } from '../errors.js'
 import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { hasChildren, lookUp, lookUpFolder } from '../listing/look-up.js'
-import { SmallUpload } from './small-upload.js'
+import { openUpload } from './open-upload.js'
 import { stat } from './stat.js'
 
 /**
@@ -156,7 +156,7 @@ async function removeDirectory(removal: Removal, bucket: string, key: string): P
   const last = `${key}${randomBytes(6).toString('base64url')}`
   const { client, order } = removal
   const attributes = { contentType: undefined, headers: {}, metadata: {} }
-  await new SmallUpload(client, bucket, last, 0, attributes).commit(order)
+  await openUpload(client, bucket, last, 0, attributes).commit(order)
   await removeNamed(removal, bucket, last)
   // MinIO with several drives before RELEASE.2021-06-17 lists the folder object like a directory but keeps it beside
   // one.

@@ -3,23 +3,26 @@ import type { WriteOrder } from '../../api/gateway.js'
 import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
 import { AnsweredEarly, aborted, early, type PutRequest } from './put-request.js'
-import { GatewayUpload } from './upload.js'
+import type { UploadBody } from './upload.js'
+import type { UploadRequest } from './upload-request.js'
 
 /** Longest wait for the answer to `Expect: 100-continue` before the body is sent anyway, ms. */
 const MAX_CONTINUE_MS = 1000
 
-/**
- * Uploads a body that passes through. Asks the gateway before the first byte, and keeps the last bytes back until
- * commit.
- */
-export class StreamedUpload extends GatewayUpload {
+/** A body that passes through. Asks the gateway before the first byte, and keeps the last bytes back until commit. */
+export class StreamedBody implements UploadBody {
+  readonly #request: UploadRequest
   #last: Buffer | undefined
   #stream: PutRequest | undefined
   #token: string | undefined
   #open = false
 
-  protected take(chunk: Buffer, release?: () => void): void | Promise<void> {
-    if (this.received === this.length) {
+  constructor(request: UploadRequest) {
+    this.#request = request
+  }
+
+  take(chunk: Buffer, isLast: boolean, release?: () => void): void | Promise<void> {
+    if (isLast) {
       this.#last = chunk
       return undefined
     }
@@ -27,24 +30,24 @@ export class StreamedUpload extends GatewayUpload {
     return this.#send(chunk, release)
   }
 
-  protected forget(): void {
+  forget(): void {
     this.#last = undefined
   }
 
-  protected async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
+  async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
     if (!this.#open) await this.#connect()
     const put = this.#stream
     if (!put) throw aborted()
     if (ordered) await this.#declareOrder(order)
     order.ensure()
-    this.complete = true
-    this.arrived = true
+    this.#request.complete = true
+    this.#request.arrived = true
     put.end(this.#last)
     try {
-      return this.check(await this.answered(put, ordered))
+      return this.#request.check(await this.#request.answered(put, ordered))
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw await this.#explain(error)
-      this.arrived = false
+      this.#request.arrived = false
       throw new WriteRefused(error.last, false)
     }
   }
@@ -54,9 +57,9 @@ export class StreamedUpload extends GatewayUpload {
    * costs nothing while the last bytes are kept back.
    */
   async #declareOrder({ fence, expected }: WriteOrder): Promise<void> {
-    const { writeId } = this
-    const { bucket, key } = this.subject
-    await this.client.session.call({
+    const { client, writeId, subject } = this.#request
+    const { bucket, key } = subject
+    await client.session.call({
       method: 'web.FenceUpload',
       params: {
         ...{ bucketName: bucket, objectName: key, fence, writeId },
@@ -71,28 +74,31 @@ export class StreamedUpload extends GatewayUpload {
     const waiting = this.#stream?.write(chunk, release)
     return waiting?.catch(async (error: unknown) => {
       const explained = await this.#explain(error)
-      this.abort()
+      this.#request.abort()
       throw explained
     })
   }
 
   async #connect(): Promise<void> {
-    const late: Record<string, string> = (await this.ordered())
-      ? { [this.client.names.header('fence')]: 'late', [this.client.names.header('write-id')]: this.writeId }
+    const late: Record<string, string> = (await this.#request.ordered())
+      ? {
+          [this.#request.client.names.header('fence')]: 'late',
+          [this.#request.client.names.header('write-id')]: this.#request.writeId,
+        }
       : {}
     if (await this.#canExpect()) {
-      await this.client.session.withLogin(async (token) => {
+      await this.#request.client.session.withLogin(async (token) => {
         this.#token = token
         const answer = await this.#ask(token, late)
         if (!answer) return
-        this.put?.destroy()
-        this.check(answer)
+        this.#request.put?.destroy()
+        this.#request.check(answer)
         throw early()
       })
     } else {
       // Without `Expect`, this call detects an ended session in time.
-      await this.client.session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
-      await this.client.session.withLogin(async (token) => {
+      await this.#request.client.session.call({ method: 'web.ServerInfo', params: {}, repeatable: true })
+      await this.#request.client.session.withLogin(async (token) => {
         this.#token = token
         await this.#start(token, late, true)
       })
@@ -105,11 +111,11 @@ export class StreamedUpload extends GatewayUpload {
    * change non-ASCII text.
    */
   async #canExpect(): Promise<boolean> {
-    return Object.values(await this.headers()).every((value) => /^[\0-\x7f]*$/.test(value))
+    return Object.values(await this.#request.headers()).every((value) => /^[\0-\x7f]*$/.test(value))
   }
 
   async #start(token: string | undefined, extra: Record<string, string>, fresh: boolean): Promise<PutRequest> {
-    this.#stream = this.begin(await this.headersWith(token, extra), fresh)
+    this.#stream = this.#request.begin(await this.#request.headersWith(token, extra), fresh)
     return this.#stream
   }
 
@@ -137,7 +143,7 @@ export class StreamedUpload extends GatewayUpload {
     if (error instanceof TokenRefused) return this.#expired(error)
     if (!(error instanceof AnsweredEarly)) return unavailable(error)
     try {
-      this.check((await this.#stream?.answer) as SmallAnswer)
+      this.#request.check((await this.#stream?.answer) as SmallAnswer)
       return early()
     } catch (refusal) {
       return refusal instanceof TokenRefused ? this.#expired(refusal) : unavailable(refusal)
@@ -146,7 +152,7 @@ export class StreamedUpload extends GatewayUpload {
 
   #expired(refusal: TokenRefused): S3Error {
     if (this.#token === undefined) return refusal.final
-    this.client.session.forgetLogin(this.#token)
+    this.#request.client.session.forgetLogin(this.#token)
     return unavailable(undefined, 'The session at the object gateway ended during the upload. Try again.')
   }
 }

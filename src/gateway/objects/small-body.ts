@@ -3,41 +3,44 @@ import type { WriteOrder } from '../../api/gateway.js'
 import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, isNotConnected, unavailable, WriteRefused } from '../errors.js'
 import type { PutOnWire } from './put-request.js'
-import { GatewayUpload } from './upload.js'
+import type { UploadBody } from './upload.js'
+import type { UploadRequest } from './upload-request.js'
 import { WholePut } from './whole-put.js'
 
-/** Largest body that is kept in memory until commit and sent in one piece, so that it can be sent again, bytes. */
-export const MAX_REPLAYABLE_BYTES = 256 * 1024
-
-/** Uploads a body that fits in memory. Sends nothing before commit. */
-export class SmallUpload extends GatewayUpload {
+/** A body that fits in memory. Sends nothing before commit. */
+export class SmallBody implements UploadBody {
+  readonly #request: UploadRequest
   readonly #chunks: Buffer[] = []
   /** A copy was lost on its way: what the gateway says about another one says nothing about it. */
   #lostCopy = false
 
-  protected take(chunk: Buffer): void {
+  constructor(request: UploadRequest) {
+    this.#request = request
+  }
+
+  take(chunk: Buffer): void {
     this.#chunks.push(chunk)
   }
 
-  protected forget(): void {
+  forget(): void {
     this.#chunks.length = 0
   }
 
-  protected async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
+  async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
     try {
-      return await this.client.session.withLogin(async (token) =>
-        this.check(await this.#send(token, body, order, ordered)),
+      return await this.#request.client.session.withLogin(async (token) =>
+        this.#request.check(await this.#send(token, body, order, ordered)),
       )
     } catch (error) {
       // The gateway has the bytes, and has not stored them.
-      if (error instanceof WriteRefused && !this.#lostCopy) this.arrived = false
+      if (error instanceof WriteRefused && !this.#lostCopy) this.#request.arrived = false
       throw error
     }
   }
 
   async #send(token: string | undefined, body: Buffer, order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
-    const headers = await this.headersWith(token, ordered ? this.#orderHeaders(order) : {})
+    const headers = await this.#request.headersWith(token, ordered ? this.#orderHeaders(order) : {})
     const first = this.#whole(headers, body, order, ordered ? 'any' : 'recent')
     try {
       return await this.#answered(first, ordered)
@@ -56,11 +59,11 @@ export class SmallUpload extends GatewayUpload {
 
   async #answered(put: PutOnWire, ordered: boolean): Promise<SmallAnswer> {
     try {
-      const answer = await this.answered(put, ordered)
-      this.arrived = true
+      const answer = await this.#request.answered(put, ordered)
+      this.#request.arrived = true
       return answer
     } catch (error) {
-      this.arrived ||= !isNotConnected(error)
+      this.#request.arrived ||= !isNotConnected(error)
       throw error
     }
   }
@@ -70,19 +73,20 @@ export class SmallUpload extends GatewayUpload {
    * @param reuse `recent`: only a connection that is very likely still open
    */
   #whole(headers: OutgoingHttpHeaders, body: Buffer, order: WriteOrder, reuse: 'any' | 'recent' | 'none'): PutOnWire {
-    const { rest } = this.client
+    const { client, path } = this.#request
+    const { rest } = client
     order.ensure()
-    const put = new WholePut(rest.putWhole(this.path, headers, body, reuse), rest.idleMs)
-    this.put = put
-    this.complete = true
+    const put = new WholePut(rest.putWhole(path, headers, body, reuse), rest.idleMs)
+    this.#request.put = put
+    this.#request.complete = true
     return put
   }
 
   #orderHeaders({ fence, expected }: WriteOrder): Record<string, string> {
-    const { names } = this.client
+    const { names } = this.#request.client
     const headers: Record<string, string> = {}
     headers[names.header('fence')] = String(fence)
-    headers[names.header('write-id')] = this.writeId
+    headers[names.header('write-id')] = this.#request.writeId
     if (expected !== undefined) headers[names.header('expected-generation')] = expected ?? 'none'
     return headers
   }
