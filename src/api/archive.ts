@@ -78,7 +78,7 @@ export interface TransitionedObject {
   readonly size: number
   /** ETag of the object, unquoted. */
   readonly etag: string
-  /** Of a version, which need not be the current one; absent for the current object. */
+  /** Revision of a version, which need not be the current one; absent for the current object. */
   readonly revision?: string
 }
 
@@ -133,7 +133,7 @@ export interface ArchiveAccess {
     name: 'ObjectRestore:Completed' | 'ObjectRestore:Delete',
     object: Pick<StoredObject, 'bucket' | 'key' | 'size' | 'etag' | 'archive' | 'versionId'>,
     facts?: {
-      /** Whose request led to it; the server itself by default. */
+      /** The client whose request led to it; the server itself by default. */
       readonly origin?: Origin
       /** ms since 1970; now by default. */
       readonly time?: number

@@ -1,7 +1,7 @@
 import type { Identity, Session } from './identity.js'
 import type { Method, OwnTerms, Reply } from './request.js'
 
-/** Whose request it is. */
+/** The key pair for which a request is made. */
 export interface RequestOwner {
   readonly accessKeyId: string
   /** See Job.session. */

@@ -33,7 +33,7 @@ export interface Encrypted extends Omit<ServerKey, 'algorithm'> {
   readonly unlabelled?: true
 }
 
-/** Of a multipart upload whose object is to be encrypted, and whose parts are. */
+/** Encryption of a multipart upload: its parts are encrypted, and its object will be. */
 export interface UploadEncryption extends Omit<Encrypted, 'header'> {
   /** The key of the parts, sealed. */
   readonly partsKey: string

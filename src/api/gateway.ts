@@ -112,13 +112,13 @@ export interface UploadAttributes {
   readonly writeId?: string
   /** What to keep with the object: see KeptRecord. Called when the headers are sent: after a small body. */
   readonly record?: () => string | undefined
-  /** Only with GatewayFeatures.locks: an upload with a lock throws NotImplemented on others. */
+  /** Needs GatewayFeatures.locks: an upload with a lock throws NotImplemented on others. */
   readonly lock?: ObjectLock | undefined
 }
 
 /** A record to keep with an object in place of that of its upload. */
 export interface KeptRecord {
-  /** Of the object. */
+  /** Revision of the object. */
   readonly revision: string
   /** Visible ASCII, at most 8 KiB; '' removes the record. */
   readonly record: string
@@ -176,7 +176,7 @@ export interface WriteOrder {
   readonly expected?: string | null
   /** Called right before the last bytes are sent. Throws S3Error when the write must not happen any more. */
   ensure(): void
-  /** Whose write it is: gets the lines about it. */
+  /** Logs the lines about the write. */
   readonly logger?: Logging | undefined
 }
 
@@ -254,7 +254,10 @@ export interface Gateway extends GatewayVersions<GatewayObject> {
    * @param version removes this version, if it is there. Throws AccessDenied for one that is locked
    */
   remove(bucket: string, key: string, order: WriteOrder, version?: VersionRemoval): Promise<RemovalResult>
-  /** Only with objectRecords. Throws also WriteRefused: the object is another one by now, or a later write stands. */
+  /**
+   * Replaces the record of an object. Needs objectRecords. Throws also WriteRefused: the object is another one by now,
+   * or a later write stands.
+   */
   keepRecord(bucket: string, key: string, record: KeptRecord): Promise<void>
   /** Lists the policies of a bucket for all callers, in UTF-8 byte order of the prefix. Throws NoSuchBucket. */
   listPolicies(bucket: string): Promise<PolicyEntry[]>

@@ -32,7 +32,7 @@ export interface ObjectEvent {
   readonly etag?: string
   /** See GatewayObject.versionId: of the delete marker, for a removal that has added one. */
   readonly versionId?: string
-  /** Of the version that was removed by its id; absent for a delete marker. */
+  /** Revision of the version that was removed by its id; absent for a delete marker. */
   readonly revision?: string
   /** Milliseconds since 1970. */
   readonly time: number

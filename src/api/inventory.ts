@@ -2,7 +2,7 @@ import type { StoredObject } from './store.js'
 
 /** A column that a plugin adds to inventories of buckets. */
 export interface InventoryField {
-  /** As the configuration of an inventory names it: `x-` and a name in PascalCase, such as `x-DealState`. */
+  /** Name in the configuration of an inventory: `x-` and a name in PascalCase, such as `x-DealState`. */
   readonly name: string
   /** `integer`: at most 2^53 - 1. `time`: ms since 1970. */
   readonly type: 'text' | 'integer' | 'time'

@@ -32,7 +32,9 @@ export interface LockOptions extends WaitLimit {
   readonly logger?: Logging | undefined
 }
 
-/** Not reentrant: requesting a lock that overlaps one its caller holds never resolves. */
+/**
+ * Locks of keys and names. They are not reentrant: a request for a lock that overlaps one of its caller never resolves.
+ */
 export interface Locks {
   /** One holder at a time per bucket and key, first come first served. */
   withKey<T>(bucket: string, key: string, run: (lock: HeldLock) => Promise<T>, options?: LockOptions): Promise<T>

@@ -42,7 +42,7 @@ export interface ObjectRecord {
    */
   readonly uploadId?: string
   readonly authorized?: Authorized
-  /** That of the lock under which it was written; absent in records of an older release. See HeldLock. */
+  /** Fence of the lock under which the record was written; absent in records of an older release. See HeldLock. */
   readonly fence?: number
   /** Absent: the object belongs to the owner of its bucket, who alone has access. */
   readonly acl?: ObjectAcl
@@ -79,7 +79,7 @@ export interface ObjectRecords {
    * Throws S3Error ServiceUnavailable when the lock is lost.
    */
   set(record: ObjectRecord, lock: HeldLock): Promise<void>
-  /** As `set`. */
+  /** Removes the record of the key, by the rules of `set`. */
   delete(bucket: string, key: string, lock: HeldLock): Promise<void>
   /** The record of one version of a key, current or not. */
   ofRevision(bucket: string, key: string, revision: string): Promise<ObjectRecord | undefined>
@@ -89,13 +89,13 @@ export interface ObjectRecords {
     versions: readonly (readonly [key: string, revision: string])[],
   ): Promise<(ObjectRecord | undefined)[]>
   /**
-   * As `set`, for a write in a versioned bucket: the record of the version before stays, unless that was the `null`
-   * version and the new one is, too. When the lock is lost, the record of a version with an id is set for that version
-   * alone.
+   * Sets the record of a write in a versioned bucket: the record of the version before stays, unless that was the
+   * `null` version and the new one is, too. When the lock is lost, the record of a version with an id is set for that
+   * version alone.
    */
   setNewest(record: ObjectRecord, lock: HeldLock): Promise<void>
-  /** As `set`, for a change to one version: replaces its record, wherever that is, and no other. */
+  /** Sets the record of one version, wherever that is, and no other. */
   setVersion(record: ObjectRecord, lock: HeldLock): Promise<void>
-  /** As `delete`, for one version. Resolves true if the record of the key was that of the version. */
+  /** Removes the record of one version. Resolves true if the record of the key was that of the version. */
   deleteVersion(bucket: string, key: string, revision: string, lock: HeldLock): Promise<boolean>
 }

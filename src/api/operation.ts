@@ -47,7 +47,7 @@ export interface Operation<R extends Resource = Resource> {
   readonly partly?: string
   readonly on: Selector<R>
   /**
-   * Who may call it. A server does not start with an operation that does not declare it.
+   * The callers who may use it. A server does not start with an operation that does not declare it.
    * - `signed`: every key pair; the gateway decides the rest, with the caller's own session.
    * - `bearer`: also unsigned requests of the service with `Authorization: Bearer`, whose token the operation passes on
    *   to the service that it is for.
@@ -70,7 +70,7 @@ export interface Operation<R extends Resource = Resource> {
    */
   readonly needs?: NeededRight
   /**
-   * Only for operations of the server itself: the operation changes multipart uploads. These belong to the key pair
+   * Says, of an operation of the server itself, that it changes multipart uploads. These belong to the key pair
    * that began them, not to the owner of the bucket.
    */
   readonly keeps?: 'uploads'
@@ -179,10 +179,10 @@ export interface CallDeclaration<
    */
   readonly ownRules?: boolean
   /**
-   * Who may call it; see `Operation.access`. Use `owner` for data of a bucket or object that only the plugin stores,
-   * because no call to the gateway protects it. `public` requires `ownRules`. `bearer` on a call of the service also
-   * accepts an unsigned request with `Authorization: Bearer`, without a caller: the call passes the token on to the
-   * service that it is for, which decides.
+   * The callers who may use it: see `Operation.access`. Use `owner` for data of a bucket or object that only the plugin
+   * stores, because no call to the gateway protects it. `public` requires `ownRules`. `bearer` on a call of the service
+   * also accepts an unsigned request with `Authorization: Bearer`, without a caller: the call passes the token on to
+   * the service that it is for, which decides.
    */
   readonly access: 'signed' | 'bearer' | 'owner' | 'public'
   /** The actions that policies decide about; default `<plugin>:<name>`. Requires `ownRules`. */

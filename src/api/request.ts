@@ -163,7 +163,7 @@ export interface Reply {
 
 export interface LoggedRemoval {
   readonly key: string
-  /** As the request states it. */
+  /** The version that the request states. */
   readonly versionId: string | undefined
   readonly status: number
   /** S3 error code. */

@@ -42,7 +42,7 @@ export interface StoredObject {
   readonly label?: string
   /** The multipart upload that created the object. */
   readonly uploadId?: string
-  /** Which entries of `metadata` may state payment terms. */
+  /** The entries of `metadata` that may state payment terms. */
   readonly authorized?: Authorized
   /** True when the gateway holds no copy of the bytes: they have to be restored first. */
   readonly cold: boolean
@@ -63,7 +63,7 @@ export type StoreEntry =
   | {
       readonly kind: 'object'
       readonly key: string
-      /** As of StoredObject. */
+      /** Bytes of the content: see StoredObject. */
       readonly size: number
       readonly storedSize?: number
       readonly etag: string
@@ -131,7 +131,9 @@ export interface PutRequest {
   readonly lock?: ObjectLock | undefined
   /** The multipart upload that this write completes. */
   readonly uploadId?: string
-  /** Which entries of `attributes.metadata` may state payment terms, from `Context.authorize`. Without it, none may. */
+  /**
+   * The entries of `attributes.metadata` that may state payment terms, from `Context.authorize`. Without it, none may.
+   */
   readonly authorized?: Authorized | undefined
   /** Identifies the write if the same write may be repeated: when it is already stored, its condition counts as met. */
   readonly writeId?: string
@@ -179,7 +181,7 @@ export interface PutResult {
   readonly checksum?: ObjectChecksum
   /** See GatewayObject.versionId. */
   readonly versionId?: string
-  /** Of the version that an earlier attempt has stored, in place of that in the request. */
+  /** Archive of the version that an earlier attempt has stored, in place of that in the request. */
   readonly archive?: Archive
 }
 
@@ -215,7 +217,7 @@ export interface Store {
    * AccessDenied if the key is another one.
    */
   requireCustomerKey(object: StoredObject, customer: CustomerKey | undefined): Promise<void>
-  /** As `open`, with the bytes as the gateway has them: of an encrypted object, an age file of `storedSize` bytes. */
+  /** Opens the bytes as the gateway has them: of an encrypted object, an age file of `storedSize` bytes. */
   openStored(
     bucket: string,
     key: string,
@@ -273,7 +275,7 @@ export interface Store {
   /** The checksums of the parts of an object that was uploaded in parts with checksums. */
   partChecksums(object: StoredObject): Promise<PartChecksums | undefined>
   list(bucket: string, query: ListQuery): Promise<StorePage>
-  /** As `list` without a delimiter: the objects joined with their records, without what only the gateway keeps. */
+  /** Lists without a delimiter: the objects joined with their records, without what only the gateway keeps. */
   listObjects(bucket: string, query: Omit<ListQuery, 'delimiter'>): Promise<ObjectPage>
   /** Stores an encrypted object again with a header for the keys of today: its content is not decrypted. */
   rewrap(bucket: string, key: string, event: Cause): Promise<Rewrapped>

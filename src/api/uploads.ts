@@ -51,13 +51,13 @@ export interface UploadRecord {
 
 /** What was known right before the bytes of a completed upload were committed. */
 export interface CompletionAttempt {
-  /** As in CompletedUpload. */
+  /** Hash of the requested part list, as in CompletedUpload. */
   readonly request: string
   /** Revision of the object that was in place; null: none. */
   readonly before: string | null
   /** The gateway has shown afterwards that the attempt took effect. */
   readonly landed?: true
-  /** Of the object that it has made, if that is known. */
+  /** Version id of the object that it has made, if that is known. */
   readonly versionId?: string
 }
 
@@ -77,7 +77,7 @@ export interface PartRecord {
   readonly crc?: number
   /** Staged bytes, if they are encrypted and therefore more than `size`. */
   readonly staged?: number
-  /** Of the encrypted object that it is a copy of, if its upload has begun without encryption: it is not lost. */
+  /** Encryption of the object that it is a copy of, if its upload has begun without encryption: it is not lost. */
   readonly copied?: ServerKey
 }
 
@@ -121,7 +121,7 @@ export interface PartWriter {
 export interface UploadBound {
   /** Absent: no bound. */
   readonly most?: number | undefined
-  /** Who gets the lines about the lock of the account. */
+  /** Logs the lines about the lock of the account. */
   readonly logger?: Logging | undefined
 }
 

@@ -32,7 +32,7 @@ export interface BucketVersioning {
 
 /** What a removal has done in a bucket that is or was versioned; nothing otherwise. */
 export interface RemovalResult {
-  /** Of the removed version, or of the delete marker that the removal has added. */
+  /** Id of the removed version, or of the delete marker that the removal has added. */
   readonly versionId?: string
   /** The version of this id is a delete marker: one that was added, or one that was removed by its id. */
   readonly deleteMarker?: true
