@@ -11,7 +11,7 @@ export type CallOutcome = 'ok' | 'refused' | 'token' | 'failed'
 export interface WatchedCall {
   /** Headers to send with it. */
   readonly headers: Readonly<Record<string, string>>
-  /** Only the first report counts. */
+  /** Reports the end of the call. Later reports do not count. */
   end(outcome: CallOutcome, status?: number): void
 }
 

@@ -58,7 +58,7 @@ interface Unsent {
 }
 
 interface Doubt extends Partial<Unsent> {
-  /** Whose write it is: gets the lines about it. */
+  /** Logs the lines about the write. */
   readonly logger?: Logging | undefined
 }
 

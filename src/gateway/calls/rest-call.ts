@@ -133,7 +133,7 @@ export async function getPath(to: PathDeps, request: Omit<PathRequest, 'method'>
 async function send(to: PathDeps, request: PathRequest): Promise<PathAnswer> {
   const { address, rest, watch } = to
   const { name, method, path, token, headers, body, timeoutMs = to.timeoutMs, signal } = request
-  // Not the reason itself: it is marked if nothing was sent, and others may have it, too.
+  // A new error, not the reason itself: an error is marked if nothing was sent, and others may have the reason, too.
   const givenUp = () => new Error('the call was given up', { cause: signal?.reason })
   if (signal?.aborted) throw notConnected(givenUp())
   const watched = watch.begin(name, method)

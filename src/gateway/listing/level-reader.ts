@@ -33,7 +33,7 @@ export interface LevelSource {
 
 interface LevelQuery {
   readonly bucket: string
-  /** As the gateway is asked for it. May end inside a name. */
+  /** The prefix that the gateway is asked for. It may end inside a name. */
   readonly prefix: string
   readonly bound: Bound
   /** Least number of entries that the caller will need. */
@@ -81,7 +81,7 @@ async function collect(source: LevelSource, query: LevelQuery, reading: Reading)
   }
 }
 
-/** As `scanLevel`, with the time that a whole level may need. */
+/** Does what `scanLevel` does, with the time that a whole level may need. */
 export function listLevel(
   source: LevelSource,
   bucket: string,

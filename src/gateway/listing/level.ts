@@ -100,7 +100,7 @@ class LevelView {
 
 /** Reads one level in order, in parts when it is too large for memory. */
 export class LevelCursor {
-  /** As the gateway is asked for it. */
+  /** The prefix that the gateway is asked for. */
   readonly prefix: string
   readonly #read: (bound: Bound) => Promise<Level>
   #level: Level

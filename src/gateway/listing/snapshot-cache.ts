@@ -27,7 +27,7 @@ export interface Reading {
 export class SnapshotCache {
   readonly #limit: number
   readonly #now: () => number
-  /** By bucket, prefix and account. The order of `#byUse` is the order of last use. */
+  /** Snapshots by bucket, prefix and account. The order of `#byUse` is the order of last use. */
   readonly #places = new Map<string, Map<string, Map<object, Snapshot>>>()
   readonly #byUse = new Set<Snapshot>()
   readonly #readings = new Set<Reading>()

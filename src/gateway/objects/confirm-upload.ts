@@ -46,7 +46,7 @@ interface Acknowledged {
   readonly bucket: string
   readonly key: string
   readonly writeId: string
-  /** Whose write it is: gets the lines about it. */
+  /** Logs the lines about the write. */
   readonly logger: Logging | undefined
 }
 

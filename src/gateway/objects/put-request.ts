@@ -100,7 +100,7 @@ export class PutRequest implements PutOnWire {
 
   /** Sends the last bytes and ends the request. */
   end(chunk?: Buffer): void {
-    // As the first write, end(chunk) would make Node encode a non-ASCII Content-Disposition differently
+    // `end(chunk)` as the first write would make Node encode a non-ASCII Content-Disposition differently
     // (lib/_http_outgoing.js, processHeader).
     if (chunk?.length) this.#request.write(chunk)
     this.#request.end()

@@ -35,7 +35,7 @@ interface ConnectionOptions {
 
 /** What the connections over TLS to one gateway share. */
 export interface Secured extends GatewayTls {
-  /** Of the last connection: the next one resumes it. */
+  /** TLS session of the last connection: the next one resumes it. */
   session?: Buffer | undefined
 }
 
@@ -72,7 +72,8 @@ export class Connection {
       socket.on('session', (session) => {
         secured.session = session
       })
-      // Not `onread`: bytes of a TLS connection arrive even after it was paused, and would overwrite lent ones.
+      // `onread` does not fit: bytes of a TLS connection arrive even after it was paused, and would overwrite lent
+      // ones.
       socket.on('data', (chunk) => {
         if (!this.#take(chunk)) socket.pause()
       })

@@ -42,7 +42,7 @@ export class PortWire implements Wire {
   send({ method, path, headers, body }: WireRequest): SentResponse {
     const fields: Record<string, string> = {}
     if (headers.host === undefined) fields.host = this.#host
-    // As a parser of HTTP gives them.
+    // The headers get the form that a parser of HTTP gives them.
     forEachHeader(path, headers, (name, value) => {
       fields[name.toLowerCase()] = fieldValue(value)
     })
@@ -99,7 +99,7 @@ class RunningExchanges {
   #given = 0
   size = 0
 
-  /** Of a slot that is free; never given before. */
+  /** A new id of a free slot, which was never given before. */
   newId(): number {
     return ++this.#given * MAX_REQUESTS + (this.#free.at(-1) ?? this.#slots.length)
   }

@@ -7,7 +7,7 @@ import { timedOut } from '../errors.js'
  */
 export interface RestResponse {
   readonly status: number
-  /** As in node:http: lower-case names, one character per byte. */
+  /** Headers in the form of node:http: lower-case names, one character per byte. */
   readonly headers: IncomingHttpHeaders
   /** Takes the whole body, if it has arrived already and nothing has read it. */
   whole(): Buffer | undefined
