@@ -165,7 +165,7 @@ function signedTwice(): S3Error {
 }
 
 interface Payload {
-  /** As used in the canonical request. */
+  /** The hash that the canonical request has. */
   readonly payloadHash: string
   readonly payload: PayloadMode
 }
@@ -212,7 +212,7 @@ export function isStsCall(head: Parameters<typeof isStsTarget>[0] & Pick<Request
 interface VerifyOptions {
   /** The derived signing key. */
   readonly key: Buffer
-  /** As used in the canonical request. */
+  /** The hash that the canonical request has. */
   readonly payloadHash: string
   /** True if the request states the hash, or is presigned, which is without one for any body. */
   readonly hashDeclared: boolean

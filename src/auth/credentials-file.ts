@@ -32,7 +32,7 @@ export interface CredentialsFile {
 
 export const EVERY_USER = 'every user of this machine'
 
-/** Who can use a file with this mode besides its owner; undefined if no other user can. */
+/** The users who can use a file with this mode besides its owner; undefined if no other user can. */
 export function othersWhoCanRead(mode: number): string | undefined {
   // The mode of a file says nothing on Windows.
   if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined

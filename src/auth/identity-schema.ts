@@ -78,7 +78,7 @@ export const identitySchema = exactly({
     )
     .max(MAX_ACTIONS, { error: `can hold at most ${MAX_ACTIONS} actions` })
     .optional(),
-  // Not z.record, which would drop a member named __proto__ instead of letting the policy be refused.
+  // `z.record` would drop a member named __proto__ instead of letting the policy be refused.
   policies: z
     .array(z.custom<Readonly<Record<string, unknown>>>(isRecord, { error: 'must be a policy document' }), {
       error: 'must be a list of policy documents',

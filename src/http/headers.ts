@@ -73,7 +73,7 @@ export const headerBrands = ['amz', 'cloud'] as const
 const NAMES = new Map<string, readonly string[]>()
 
 interface BrandedHeader {
-  /** As sent, lower-case. */
+  /** Name of the header, lower-case. */
   readonly name: string
   readonly value: string
 }
@@ -86,7 +86,7 @@ export function brandedHeader(headers: IncomingHttpHeaders, suffix: string): Bra
   let found: BrandedHeader | undefined
   for (const name of namesOf(suffix)) {
     const value = headers[name]
-    // Only set-cookie has an array.
+    // An array is the value of set-cookie alone.
     if (typeof value !== 'string') continue
     if (found !== undefined && found.value !== value) {
       throw new S3Error('InvalidArgument', {

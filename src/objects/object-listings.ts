@@ -52,7 +52,7 @@ export class ObjectListings {
       }
       const { object } = entry
       let record = records[at++]
-      // Rare: the gateway failed between an upload and the lookup of the stored object.
+      // Such records are rare: the gateway failed between an upload and the lookup of the stored object.
       if (record && isUnconfirmed(record, object)) record = await this.#confirmListed(bucket, object, record)
       entries.push(joined(object, record))
     }

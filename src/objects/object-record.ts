@@ -9,8 +9,8 @@ import type { StoredObject } from '../api/store.js'
 import { WriteRefused } from '../gateway/errors.js'
 import { MARKER_REVISION, unconfirmedRevision } from '../gateway/object-facts.js'
 
-// Which record describes an object. A gateway with `objectRecords` keeps a part of it, too, which comes with the object
-// in the same moment; the record in the state follows.
+// This file decides which record describes an object. A gateway with `objectRecords` keeps a part of it, too, which
+// comes with the object in the same moment; the record in the state follows.
 
 /** Longest text, characters: nginx between takes 4 KiB for the whole head of an answer, and fails above that. */
 const MAX_LENGTH = 2 * 1024

@@ -25,7 +25,7 @@ export interface Recording {
 /** What a write has made. */
 export interface Made {
   readonly result: UploadResult
-  /** Of the content. */
+  /** Digests and size of the content. */
   readonly facts: BodyFacts
   /** Stored bytes. */
   readonly length: number

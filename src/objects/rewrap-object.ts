@@ -105,7 +105,7 @@ async function same(
 
 type Version = Pick<StoredObject, 'revision' | 'writeId'>
 
-/** Not every answer of a legacy gateway tells the write. */
+/** True for the same version. Some answers of a legacy gateway do not tell the write. */
 function isSame(one: Version | undefined, { revision, writeId }: Version): boolean {
   return one?.revision === revision && (one.writeId === undefined || writeId === undefined || one.writeId === writeId)
 }

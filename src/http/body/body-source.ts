@@ -29,7 +29,7 @@ export class IncomingSource implements BodySource {
   /** @param bodyLimits idle timeout while the server waits for bytes, and minimum rate of the whole body */
   constructor(incoming: IncomingMessage, bodyLimits: BodyLimits) {
     if (incoming.readableDidRead) {
-      // Not a 500: clients would retry in vain.
+      // A 500 would make clients retry in vain.
       throw new S3Error('InvalidRequest', {
         message:
           'The application has read the body of the request before this endpoint. Mount dealgate before body parsers such as express.json().',

@@ -12,7 +12,7 @@ const MAX_FILES = 100
 const MAX_AROUND_BYTES = MAX_TEXT_FILE_BYTES + 4 * MAX_FIELD_BYTES
 
 export interface FormFile {
-  /** As sent by the browser, possibly with folders; '' if it sent none. */
+  /** Name of the file that the browser sent, possibly with folders; '' if it sent none. */
   readonly filename: string
   readonly content: AsyncIterable<Buffer>
 }

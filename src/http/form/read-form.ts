@@ -109,7 +109,7 @@ function settle(reject: (error: unknown) => void, run: () => void): void {
 export interface FileForm {
   /** The text of a field before the file, by its name in lower case. */
   field(name: string): string | undefined
-  /** As the client sent it, possibly with folders; '' if it sent none. */
+  /** Name of the file that the client sent, possibly with folders; '' if it sent none. */
   readonly fileName: string
   /** The bytes of the file. The body of the request is complete and verified when they end. */
   content(): AsyncIterable<Buffer>

@@ -134,7 +134,7 @@ export function isMadeFor(header: Buffer, fileKey: Uint8Array, recipients: reado
   return header.includes(`\n-> ${PLACE} ${recipientsMark(fileKey, recipients)}\n`)
 }
 
-/** Only holders of the key of the file see who the recipients are. */
+/** A mark of the recipients, which holders of the key of the file alone can check. */
 function recipientsMark(fileKey: Uint8Array, recipients: readonly string[]): string {
   const key = Buffer.from(hkdfSync('sha256', fileKey, '', `${PLACE} recipients`, 32))
   return createHmac('sha256', key)

@@ -40,5 +40,5 @@ export function requireApplicable(encrypted: Encrypted | undefined, customer: Cu
 
 const KEY_NEEDED =
   'The object was stored using a form of Server Side Encryption. The correct parameters must be provided to retrieve the object.'
-/** Of a key of a client for what is not encrypted with one. */
+/** Message about a key of a client for an object that is not encrypted with one. */
 export const NOT_APPLICABLE = 'The encryption parameters are not applicable to this object.'

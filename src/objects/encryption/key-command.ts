@@ -36,7 +36,7 @@ export class KeyCommand {
   readonly #timeLimitMs: number
   readonly #log: Logger
   readonly #keys = new LRUCache<string, NamedKey>({ max: MAX_KEPT, ttl: KEPT_MS.key })
-  /** Of their own: names that a client makes up leave the keys where they are. */
+  /** Refusals are kept apart from the keys: names that a client makes up push no key out. */
   readonly #refused = new LRUCache<string, 'none' | 'failure'>({ max: MAX_REFUSED })
   readonly #asked = new Map<string, Promise<Answer>>()
   readonly #limit = pLimit(MAX_CONCURRENCY)

@@ -131,7 +131,7 @@ interface KeyFileOptions {
   readonly make: boolean
   /** Recipients of the options, who can open all that is encrypted. */
   readonly recipients: readonly string[]
-  /** By them, a file that is lost is not taken for one that was never made. */
+  /** Records by which a file that is lost is not taken for one that was never made. */
   readonly records: Pick<Records<NewestKey>, 'get' | 'set'>
   readonly log: Logger
 }

@@ -16,7 +16,7 @@ export class Keyring {
     this.#command = command
   }
 
-  /** Who can open a new object, `age1...`. Throws S3Error. */
+  /** The recipients who can open a new object, `age1...`. Throws S3Error. */
   async recipientsFor(order: EncryptionOrder): Promise<readonly string[]> {
     if (order.algorithm === 'SSE-C') return [await recipientOf(identityOf(order.customer))]
     const { keyId } = order

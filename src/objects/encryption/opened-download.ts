@@ -8,7 +8,7 @@ import { passAll } from './sealed-source.js'
 
 /** The part of a stored object that holds a range of its content. */
 export interface SealedSpan {
-  /** Of the content; `last` is `first - 1` for an empty one. */
+  /** Positions in the content; `last` is `first - 1` for an empty one. */
   readonly first: number
   readonly last: number
   /** The chunks that hold it. */
