@@ -8,7 +8,7 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { SANDBOX } from '../../common/sandbox.js'
 import { errorReply } from '../../src/http/error-reply.js'
 
-/** As every answer of `http/send.ts` has them. */
+/** Headers that every answer of `http/send.ts` has, too. */
 const SAFE = { 'x-content-type-options': 'nosniff', 'content-security-policy': SANDBOX }
 
 /** Maps errors of Node's parser to S3 codes. */

@@ -123,7 +123,7 @@ export class Answers {
   }
 
   /**
-   * As `to`, by the record of the object, if it has one that is about the present object. The gateway is asked for that
+   * Answers by the record of the object, if it has one that is about the present object. The gateway is asked for that
    * only where it can change the outcome.
    * @param ties an allowance becomes a grant for exactly the object that is decided on, so nothing stale can be granted
    */
@@ -178,7 +178,7 @@ export class Answers {
     }
   }
 
-  /** As `to`, by the record of a version. */
+  /** Answers by the record of a version. */
   async #byVersion(
     asked: RequestedAction,
     documents: ParsedDocuments | undefined,

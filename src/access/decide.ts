@@ -16,7 +16,7 @@ export interface Documents {
   readonly owner: string
   readonly policy?: Policy | undefined
   readonly bucketAcl?: Acl | undefined
-  /** Of the object that the question names; absent if there is no such object, or none of its own was stored. */
+  /** ACL of the object that the question names; absent if there is no such object, or none of its own was stored. */
   readonly objectAcl?: Acl | undefined
   readonly ownership: Ownership
   readonly block: PublicAccessBlock
@@ -32,7 +32,7 @@ export interface Decision {
   readonly reason: string
 }
 
-/** Only the account of the owner has these, and its root whatever the policy denies. */
+/** Actions that the account of the owner alone has, and its root whatever the policy denies. */
 export const ON_BUCKET_POLICY: readonly string[] = ['s3:getbucketpolicy', 's3:putbucketpolicy', 's3:deletebucketpolicy']
 
 /** Object actions that the owner of the bucket decides on, even on objects of other accounts. */

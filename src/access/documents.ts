@@ -12,7 +12,7 @@ import { type Policy, parsePolicy } from './policy.js'
 
 /** A bucket policy. */
 interface PolicyRecord extends Partial<BucketOwner> {
-  /** As it was put. */
+  /** The text of the document, unchanged. */
   readonly document: string
   /** The rules that were set on the gateway, because they say exactly the same; empty where none do. */
   readonly entries: readonly PolicyEntry[]

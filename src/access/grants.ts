@@ -18,7 +18,7 @@ export interface Grant {
   readonly key?: string
   /** The one version that the grant is about; absent for the current one. */
   readonly versionId?: string
-  /** Of a listing. */
+  /** The prefix of a listing. */
   readonly prefix?: string
   /** The gateway, accessed with the account that owns the bucket. */
   readonly gateway: Gateway
@@ -47,7 +47,7 @@ export const REPLACES: readonly string[] = [
 /** What one request was granted, beyond what the gateway grants its caller. */
 export class Grants {
   readonly #grants: Grant[] = []
-  /** As which versions, by id, an object was looked at by a grant; undefined for the current one. */
+  /** The versions, by id, as which a grant has looked at an object; undefined for the current one. */
   readonly #seen = new Map<string, Set<string | undefined>>()
 
   get any(): boolean {

@@ -1,7 +1,7 @@
-/** As policies name it: `{"Service": "logging.s3.amazonaws.com"}`. */
+/** Name of a service in policies: `{"Service": "logging.s3.amazonaws.com"}`. */
 export type ServiceName = 'logging.s3.amazonaws.com'
 
-/** Who asks. Every key pair of a gateway account belongs to that account. */
+/** The caller of a request. Every key pair of a gateway account belongs to that account. */
 export type Principal =
   | { readonly kind: 'anonymous' }
   /** A part of this server that writes for a bucket, such as the delivery of access logs. */

@@ -19,7 +19,7 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
   return wrapGateway(allowed, {
     listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => rights.mayAnything(name)),
     list: (bucket, query) => listReadable(gateway, rights.prefixes(bucket, look), bucket, query),
-    // Only the policies that concern the identity's own keys.
+    // The answer has the policies that concern the identity's own keys, and no other.
     async listPolicies(bucket) {
       requireAnything(rights, bucket)
       const own = [...rights.prefixes(bucket, 'read'), ...rights.prefixes(bucket, 'write')]

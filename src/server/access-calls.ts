@@ -107,7 +107,7 @@ function listBucketAccess() {
     source: 'docs/access.md#public-buckets',
     summary: 'Lists the own buckets, and whether a policy, an ACL or the gateway opens each to everybody.',
     access: 'signed',
-    // Of each bucket, the right that GetBucketPolicyStatus needs.
+    // Decided for each bucket, by the right that GetBucketPolicyStatus needs.
     ownRules: true,
     on: { method: 'GET', resource: 'service', path: '/-/access/v1/buckets' },
     query: z.strictObject({ from: z.string().optional().describe('Name of the first bucket, in the order of UTF-8.') }),

@@ -29,7 +29,7 @@ type Ended = Omit<
   readonly incoming: Arrival & Pick<IncomingMessage, 'method'>
 }
 
-/** As at S3, for what the server does by the rules of a bucket. */
+/** The requester in lines about what the server does by the rules of a bucket: the name that S3 has there. */
 const SERVICE_REQUESTER = 'AmazonS3'
 
 interface BucketLogsDeps extends Pick<DeliveryOptions, 'ownerOf' | 'region' | 'log'> {

@@ -73,7 +73,7 @@ export function consoleAccess(address: ConsoleAddress): ConsoleAccess {
     on: { method: 'GET', resource: 'service' },
     async run({ host }) {
       const headers = { 'cache-control': 'no-store', vary: 'Accept' }
-      // Only to an address of ours: that of the request is the client's word.
+      // The link leads to an address of ours alone: that of the request is the client's word.
       const known = configured ?? (LOOPBACK.has(nameOf(host) ?? '') ? at : undefined)
       if (known !== undefined) return empty({ ...headers, location: `${known.origin}/` }, 302)
       return {

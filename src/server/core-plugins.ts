@@ -105,7 +105,7 @@ export interface OpenedPlugins {
   readonly sts: OpenedSts
   /** Key pairs that are not temporary. */
   readonly credentials: Credentials
-  /** Of the accounts of these key pairs, as far as they are known. */
+  /** Names of the accounts of these key pairs, as far as they are known. */
   readonly accountNames: AccountNames
   /** True for the access keys that this server accepts. */
   isOwnKey(accessKeyId: string): Promise<boolean>

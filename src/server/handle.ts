@@ -139,7 +139,8 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
 }
 
 /**
- * Who asks. Browsers never sign a preflight: on a presigned URL, it carries the signature of the request that follows.
+ * The caller. Browsers never sign a preflight: on a presigned URL, it carries the signature of the request that
+ * follows.
  */
 async function callerOf(
   head: RequestHead,

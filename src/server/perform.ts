@@ -64,7 +64,7 @@ export function performer({
       const { plugin, params } = selected
       const body = ownBody(head, caller.payload.bytes, limits)
       const request = { ...head, plugin, params, body, signal } as S3Request
-      // As in handle.ts: the table passes an operation only requests of its own resource.
+      // The table passes an operation only requests of its own resource.
       const run = selected.operation.run as (request: S3Request, context: Context) => Promise<Reply>
       const reply = await run(request, context)
       await record(reply)

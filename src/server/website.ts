@@ -41,16 +41,16 @@ const WRONG_PORT = misdirected('the port of the websites of buckets')
 /** Headers of a visitor that the object, or a policy, may depend on. */
 const PASSED = /^(?:range|if-.*|referer|user-agent|origin)$/
 const CONDITIONS = /^(?:range|if-.*)$/
-/** Also passed of a preflight, which has no other use for them. */
+/** Headers of a preflight that are passed on: a preflight has no other use for them. */
 const OF_PREFLIGHT = /^access-control-request-(?:method|headers)$/
 
-/** By the method of a visitor, the operation that answers at the S3 endpoint. */
+/** The operation that answers at the S3 endpoint, by the method of a visitor. */
 const OPERATIONS = { GET: 'GetObject', HEAD: 'HeadObject', OPTIONS: 'PreflightObject' } as const
 
 interface Outcome {
   readonly seen: Seen
   readonly reply: Reply
-  /** Of a reply that states an error. */
+  /** The error that the reply states, if it states one. */
   readonly failure?: S3Error
 }
 

@@ -12,7 +12,7 @@ export interface Condition {
   readonly ifExists: boolean
   readonly negated: boolean
   readonly operands: readonly Operand[]
-  /** Of the operator Null: the key must be absent. */
+  /** The value of the operator Null: the key must be absent. */
   readonly absent?: readonly boolean[]
 }
 

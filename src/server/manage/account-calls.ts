@@ -196,7 +196,7 @@ function setAccountQuota(store: Store, admit: AdmitOperator) {
   })
 }
 
-/** Of the audit log: `bytes:1000`. */
+/** The words of the audit log about a quota: `bytes:1000`. */
 function wordsOf(quota: Quota): string[] {
   return Object.entries(quota).map(([name, value]) => `${name}:${value ?? 'none'}`)
 }

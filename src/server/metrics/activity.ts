@@ -55,7 +55,7 @@ export class Activity {
     () => this.#add(),
     (err) => this.#log.debug({ err }, 'the activity cannot be recorded now'),
   )
-  /** By interval, what is not in the records. */
+  /** What is not in the records yet, by interval. */
   readonly #counted = new Map<number, Counts>()
 
   /** @param now ms since 1970 */

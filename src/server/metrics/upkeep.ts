@@ -5,7 +5,7 @@ import type { Metrics } from '../../../common/metrics.js'
 export interface GivenCertificate {
   /** Its option, without dashes before it. */
   readonly option: 'tls-cert' | 'gateway-cert'
-  /** Which one of that option, from 1. */
+  /** Number of the certificate among those of that option, from 1. */
   readonly number: number
   /** End of its validity, ms since 1970. */
   readonly until: number

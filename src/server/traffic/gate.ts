@@ -154,9 +154,9 @@ export interface ClientBounds {
 /** Bounds of the requests that a server takes. */
 export interface TrafficBounds {
   readonly total?: ClientBounds
-  /** Of each network address, signed or not. IPv6 addresses count by their /64 prefix. */
+  /** Bounds for each network address, signed or not. IPv6 addresses count by their /64 prefix. */
   readonly perAddress?: ClientBounds
-  /** Of each access key; temporary ones count for their user. */
+  /** Bounds for each access key; temporary ones count for their user. */
   readonly perKey?: ClientBounds
 }
 

@@ -19,7 +19,7 @@ interface Elsewhere {
   readonly running: number
   /** Number of the message that reported it. */
   readonly message: number
-  /** By the clock of this process, ms. */
+  /** End of the time for which the message counts, by the clock of this process, ms. */
   readonly until: number
 }
 
@@ -34,7 +34,7 @@ export class SharedRunning {
   /** What is in progress here, of clients that the others know of or will hear about. */
   readonly #here = new Map<string, number>()
   readonly #reported = new Map<string, number>()
-  /** By client, and then by process. */
+  /** Requests of clients at other processes, by client and then by process. */
   readonly #elsewhere = new Map<string, Map<string, Elsewhere>>()
   readonly #due: DueClients
   /** Clients that are due because the others may have missed what was reported. */

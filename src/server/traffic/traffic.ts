@@ -135,7 +135,8 @@ export class Traffic {
         const client = clientOf(accessKeyId, remoteAddress)
         refuse(this.#keys.waitOf(client), 'with your access key')
         key = client
-        // Not for others at its address, nor for all clients: it may send slowly, or nothing.
+        // The bytes are not reserved for others at its address, nor for all clients: the client may send slowly, or
+        // nothing.
         declared = bytes
         this.#keys.begin(client)
         this.#keys.charge(client, bytes)
