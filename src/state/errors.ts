@@ -97,7 +97,10 @@ export function stagingFailed(cause: unknown): S3Error {
   )
 }
 
-/** Not all bytes of a part are where its record says. `found`: bytes that are there, if there are any. */
+/**
+ * The error for a part of which some bytes are not where its record says. `found`: bytes that are there, if there are
+ * any.
+ */
 export function partMissing({ partNumber, size }: { partNumber: number; size: number }, found?: number): S3Error {
   return new S3Error('InternalError', {
     message: 'The server has lost bytes of an upload. Send them again.',

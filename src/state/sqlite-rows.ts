@@ -193,7 +193,7 @@ export class SqliteRows {
     this.#database.close()
   }
 
-  /** Also rows that have expired. A page begins behind its first key. */
+  /** True if there is a row between the keys, expired or not. A page begins behind its first key. */
   #anyBetween(from: string, to: string): boolean {
     return this.#select.get(from, 0) !== undefined || this.#selectPage.all(from, to, 0, 1).length > 0
   }

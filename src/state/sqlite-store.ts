@@ -19,7 +19,7 @@ export function openSqliteBackend(
 ): Backend {
   const file = join(folder, 'records.sqlite')
   const database = openDatabase(file)
-  // Not earlier: to open the file may have needed what an earlier process has kept.
+  // The reserve is made after the file is open: the opening may have needed what an earlier process has kept.
   const reserve = new DiskReserve(file)
   const rows = new SqliteRows(database, reserve, worker === undefined)
   if (!reserve.hold() || reserve.isTight())

@@ -249,7 +249,7 @@ export async function acceptStore(
 ): Promise<boolean> {
   const known = folder?.epoch
   const judged = await judge(places, folder ?? {}, undefined)
-  // Only the gateway may object to such a store: its servers detect this and tell it the new id.
+  // The gateway alone may object to such a store: its servers detect this and tell it the new id.
   const isUndecided = folder !== undefined && known === undefined && !('adopt' in judged && judged.adopt.over)
   if (!('problem' in judged) && !isUndecided) return false
   const found = (await Promise.all(places.map((place) => place.get(KEY)))).filter((one) => one !== undefined)

@@ -30,7 +30,7 @@ export class HeldLease {
   /** The last holder, whose log gets the lines about the lease. */
   logger: Logging
   #fence: number
-  /** By `performance.now()`, which continues while the process is stopped. */
+  /** End of the lease by `performance.now()`, which continues while the process is stopped. */
   #until: number
   /** When the lease was granted, or was last not wanted by others, by `performance.now()`. */
   #alone: number

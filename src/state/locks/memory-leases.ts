@@ -2,7 +2,7 @@ import { FenceClock } from './locks.js'
 
 interface HeldLease {
   readonly lease: Lease
-  /** By `performance.now()`. */
+  /** End of the lease by `performance.now()`, ms. */
   readonly expires: number
   /** The process that asked. */
   readonly owner: number
@@ -12,7 +12,10 @@ interface Waiting extends HeldLease {
   readonly since: number
 }
 
-/** By name. The two are apart because a lease of a name meets one other of its kind, and of prefixes there are few. */
+/**
+ * Leases by name. The two kinds are apart because a lease of a name meets one other of its kind, and of prefixes there
+ * are few.
+ */
 type Entries<T> = Readonly<Record<LeaseKind, Map<string, T>>>
 
 /** The leases of one scope, and the first in line for each name and prefix. */

@@ -179,7 +179,7 @@ export class Table<T> {
         yield next.value
       }
     } finally {
-      // Not awaited, because it would wait for a call that hangs.
+      // Nothing awaits this, because it would wait for a call that hangs.
       pairs.return().catch(() => undefined)
     }
   }

@@ -113,7 +113,8 @@ export class FolderStaging extends OpenParts<StagedPart> implements Staging {
     } finally {
       this.#removedMeanwhile = undefined
     }
-    // Only a complete count counts: the next attempt begins anew, and what is gone by now will not be given back.
+    // A count that is not complete does not count: the next attempt begins anew, and what is gone by now will not be
+    // given back.
     for (const { uploadId, owner, bytes } of found) {
       const left = bytes - (removed.get(uploadId) ?? 0)
       if (left > 0) this.#bytes.found(uploadId, owner, left)

@@ -137,7 +137,7 @@ export interface UploadIds {
 }
 
 interface BegunUploadsOptions {
-  /** By the canonical id of the account. */
+  /** Ids of the uploads under way, by the canonical id of the account. */
   readonly begun: Table<UploadIds>
   readonly uploads: Table<UploadRecord>
   readonly locks: Locks
