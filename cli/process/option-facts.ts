@@ -5,7 +5,7 @@ export interface OptionFacts {
   readonly name: string
   /** Accepted values in words: `string`, `integer, 1 to 10`, `one of "a", "b"`. */
   readonly accepts: string
-  /** As JSON; '' for none. */
+  /** The default as JSON; '' for none. */
   readonly default: string
   readonly required: boolean
   /** '' for none. */

@@ -135,7 +135,7 @@ export class AwsShapes {
     if (known !== undefined) return known
     const defined = /^#\/\$defs\/(.+)$/.exec(ref)?.[1]
     const node = (defined === undefined ? schema.root : schema.root.$defs?.[defined]) ?? {}
-    // Only structures can refer to themselves here: a list or map that does becomes a Document.
+    // Structures alone can refer to themselves here: a list or map that does becomes a Document.
     const isStructure = node.type === 'object' && !node.additionalProperties
     schema.made.set(ref, isStructure ? name : 'Document')
     return isStructure ? this.#object(node, name, schema) : 'Document'

@@ -153,7 +153,7 @@ interface Created<Options> extends Omit<Plugin, 'name' | 'reconfigure'> {
 /** Registered globally, because a plugin may bring its own copy of this package. */
 export const MADE_FOR: unique symbol = Symbol.for('dealgate.plugin')
 
-/** As MADE_FOR. */
+/** Marks a standard plugin. Registered globally, as MADE_FOR is. */
 export const STANDARD: unique symbol = Symbol.for('dealgate.plugin.standard')
 
 /** The configured plugins cannot run. `problems` lists every problem, each with the plugin's name and a remedy. */

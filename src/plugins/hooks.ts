@@ -29,12 +29,12 @@ export function combineHooks(plugins: readonly Plugin[], log: Logger, deadlineMs
 }
 
 interface RunningHook {
-  /** By `performance.now()`. */
+  /** Deadline of the hook by `performance.now()`, ms. */
   readonly until: number
   readonly reject: (error: Error) => void
 }
 
-/** Of the work in progress, within the time that it has. */
+/** Number of looks at the work in progress within its deadline. */
 const CHECKS = 4
 
 /**

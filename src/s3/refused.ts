@@ -75,7 +75,7 @@ const refusals: readonly Refusal[] = [
     why: 'directory buckets are not supported',
     operations: [
       ['CreateSession', 'GET', 'bucket', ['session']],
-      // Only x-id distinguishes it from ListBuckets.
+      // The parameter x-id alone distinguishes it from ListBuckets.
       [
         'ListDirectoryBuckets',
         'GET',

@@ -62,9 +62,9 @@ interface Operator {
 
 export interface Operand {
   readonly test: Test
-  /** Of the operators for texts and ARNs. */
+  /** The value of the operators for texts and ARNs. */
   readonly template?: Template
-  /** Of the operators for addresses. */
+  /** The value of the operators for addresses. */
   readonly block?: Cidr
 }
 

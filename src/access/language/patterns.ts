@@ -41,7 +41,7 @@ const known: readonly KnownAction[] = [
   ...onNothing.map((name) => ({ name: `s3:${name}`, on: 'service' as const })),
 ]
 
-/** By their names in lower case. */
+/** The known actions by their names in lower case. */
 const byName: ReadonlyMap<string, KnownAction> = new Map(known.map((action) => [action.name.toLowerCase(), action]))
 
 /**

@@ -72,7 +72,7 @@ export interface JobOrder {
   /** The bucket or object that the job works on: `/bucket/key`. */
   readonly resource: string
   readonly input: unknown
-  /** Of the answer to the request that creates the job. */
+  /** Headers of the answer to the request that creates the job. */
   readonly headers?: ReplyHeaders
 }
 

@@ -141,7 +141,7 @@ function jobOf({ params }: Pick<S3Request, 'params'>, { callerJobs }: Context): 
   return callerJobs.get(params.JobId ?? '')
 }
 
-/** Only a caller that may start such a job may run it again or set its outcome. */
+/** Throws AccessDenied unless the caller may start such a job: others may neither run it again nor set its outcome. */
 async function mayBegin(request: S3Request<'service'>, context: Context): Promise<Job> {
   const job = await jobOf(request, context)
   await requireAgain(job, request, context)

@@ -12,7 +12,7 @@ export async function requireAgain(job: Job, request: S3Request, context: Contex
   await context.jobs.admitAgain(job, request, context)
 }
 
-/** As for the call that has created the job: `authorize` of calls/prepare.ts. Throws AccessDenied. */
+/** Decides as for the call that has created the job: `authorize` of calls/prepare.ts. Throws AccessDenied. */
 export function requireReading(job: Job, { checks }: Context): void {
   const { bucket, key } = placeOf(job)
   if (bucket === undefined) return

@@ -265,7 +265,7 @@ export class Orders {
     return this.#changed(await this.#deps.store.change(id, to))
   }
 
-  /** As `update`, for a request: a signature counts once, also when the change is refused. */
+  /** Does what `update` does, for a request: a signature counts once, also when the change is refused. */
   async order(id: string, signature: string | undefined, to: Change): Promise<Job> {
     if (signature === undefined) return this.update(id, to)
     const { store, now } = this.#deps

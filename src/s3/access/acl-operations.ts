@@ -113,7 +113,7 @@ export async function aclOfBucket(context: Context, bucket: string): Promise<Acl
   return enabled && record?.owner === owner ? record.acl : privateAcl(owner)
 }
 
-/** Also shows what the gateway itself grants everybody. */
+/** The ACL also shows what the gateway itself grants everybody. */
 export const getBucketAcl = defineOperation({
   name: 'GetBucketAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketAcl.html',
@@ -157,7 +157,7 @@ export const putBucketAcl = defineOperation({
   },
 })
 
-/** Also shows what the gateway itself grants everybody. */
+/** The ACL also shows what the gateway itself grants everybody. */
 export const getObjectAcl = defineOperation({
   name: 'GetObjectAcl',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObjectAcl.html',

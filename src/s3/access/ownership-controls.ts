@@ -48,7 +48,7 @@ export const bucketOwnershipControls = bucketSetting({
     async run(bucket, context) {
       const { settings, state, authorizer } = context
       const run = async () => {
-        // As for a change to ObjectWriter.
+        // The store must be intact, as for a change to ObjectWriter.
         await state.requireIntact()
         const removed = { ownership: 'ObjectWriter', removed: true } as const
         await settings.set(bucket, 'objectOwnership', { ...removed, ...(await authorizer.ownerOf(bucket)) })

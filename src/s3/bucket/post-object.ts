@@ -30,7 +30,7 @@ import { OBJECT_TAGS, readTagging } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
 import { requireBucket } from './owner.js'
 
-/** As of a signature of version 4. */
+/** Longest validity of a form, as of a signature of version 4. */
 const MAX_AHEAD_MS = 7 * DAY_MS
 
 /** Stores an upload by a browser form. Nothing is stored before the whole form has arrived and been verified. */

@@ -7,13 +7,13 @@ import type { State } from '../../api/state.js'
 import type { Store, StoredObject } from '../../api/store.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 
-/** By the names that operations of the service have in access logs: `S3.EXPIRE.OBJECT`. */
+/** What a pass has done. Its operation has the name that access logs have for it: `S3.EXPIRE.OBJECT`. */
 export interface LifecycleAction {
   readonly bucket: string
   readonly key: string
   readonly operation: `S3.${string}`
   readonly versionId?: string | undefined
-  /** Of the object, bytes. */
+  /** Size of the object, bytes. */
   readonly size?: number
 }
 

@@ -138,7 +138,7 @@ export function expiresMarker(
   })
 }
 
-/** As `transitionOf`, for a version that is not current. */
+/** The transition of a version that is not current: see `transitionOf`. */
 export function noncurrentTransitionOf(
   configuration: LifecycleConfiguration,
   version: NoncurrentVersion,

@@ -63,7 +63,7 @@ function complete(
     if (!upload || !isOwn(upload, request, context)) throw await missingUpload(request, context)
     await requirePresentBucket(upload, context)
     await context.state.uploads.requireHere(upload)
-    // Only its parts need the key.
+    // The key is needed for the parts alone.
     const customer = keyForUpload(request, context, upload.encryption)
     if (customer) await context.store.requireUploadKey(upload, customer)
     try {
@@ -140,7 +140,10 @@ async function assemble(
   return done
 }
 
-/** As in answers to other writes; undefined for an object that an earlier call stored and a later write replaced. */
+/**
+ * The x-amz-expiration of the stored object, as in answers to other writes; undefined for an object that an earlier
+ * call stored and a later write replaced.
+ */
 async function expirationOfStored(
   context: Context,
   { bucket, key, tags }: UploadRecord,

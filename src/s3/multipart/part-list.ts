@@ -20,7 +20,7 @@ import { headerText } from '../object/attributes.js'
 export interface PartWanted {
   readonly partNumber: number
   readonly etag: string
-  /** By algorithm, base64. */
+  /** Checksums by algorithm, base64. */
   readonly checksums: Readonly<Record<string, string>>
 }
 

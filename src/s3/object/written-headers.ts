@@ -12,7 +12,7 @@ interface Written {
   readonly bucket: string
   readonly key: string
   readonly tags?: readonly Tag[] | undefined
-  /** As the request has ordered it. */
+  /** The encryption that the request has ordered. */
   readonly encryption?: EncryptionOrder | undefined
 }
 

@@ -35,7 +35,7 @@ interface AcceptedTokensOptions {
 /** Remembers for a short time which tokens of the platform are accepted, and for which gateway account. */
 export class AcceptedTokens {
   readonly #options: AcceptedTokensOptions
-  /** By the hash of the token. */
+  /** Answers by the hash of the token. */
   readonly #entries = new LRUCache<string, Entry>(upTo(MAX_KNOWN))
 
   constructor(options: AcceptedTokensOptions) {

@@ -72,7 +72,7 @@ interface Opened {
  */
 export class SealedSessions implements Sessions {
   readonly #options: SessionsOptions
-  /** By access key id and token, in the order of use. */
+  /** Opened tokens by access key id and token, in the order of use. */
   readonly #opened = new LRUCache<string, Opened>({ max: MAX_SESSIONS })
 
   constructor(options: SessionsOptions) {
