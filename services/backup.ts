@@ -11,7 +11,7 @@ const PAUSE_MS = 20
 const MAX_WAIT_MS = 60_000
 
 interface Frozen<T> {
-  /** By file. Each stays the same until it is closed, whatever the servers write. */
+  /** Snapshots by file. Each stays the same until it is closed, whatever the servers write. */
   readonly snapshots: ReadonlyMap<string, FileSnapshot>
   readonly taken: T
   /** Time for which writers had to wait, ms. */

@@ -42,7 +42,7 @@ export interface GatewayCore {
   readonly madeKeys: boolean
   readonly tokens: Tokens
   readonly run: Run
-  /** Of work that is done now and then for all processes. */
+  /** The lease of work that is done now and then for all processes. */
   readonly upkeep: Lease<GatewayTables>
   /** Change objects through `store` and `copies`, and deals through the desks. */
   readonly db: Database<GatewayTables>

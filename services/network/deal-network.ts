@@ -144,7 +144,7 @@ export abstract class DealNetwork {
     return this.registry.find(reference)
   }
 
-  /** Of a network that one process uses, when it makes no such deal. */
+  /** Finds the deal of a request that this process is not making: no other process uses the network. */
   settle(reference: string): Promise<MadeDeal | undefined> {
     return this.find(reference)
   }

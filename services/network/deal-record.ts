@@ -126,7 +126,7 @@ export class DealReport {
     try {
       this.#request.onProgress?.({ phase: 'Done', bytesDone: bytesTotal, bytesTotal, filesDone: this.#filesDone })
     } catch {
-      // Only the report is lost.
+      // The report alone is lost.
     }
   }
 }

@@ -26,7 +26,7 @@ export interface EpochClockOptions {
    * the epoch number never jumps.
    */
   readonly epochSeconds?: number
-  /** Only `advance` moves the epoch, not time; for tests and demonstrations. */
+  /** `advance` alone moves the epoch, not time; for tests and demonstrations. */
   readonly virtual?: boolean
   /** ms since 1970; default the system's clock. */
   readonly now?: () => number
@@ -109,7 +109,10 @@ export class EpochClock {
     return this.#latest
   }
 
-  /** As `epoch`, but one that was too far ahead goes back: what ended by then must not be removed yet. */
+  /**
+   * The epoch for removals, which goes back where `epoch` was too far ahead: what ended by then must not be removed
+   * yet.
+   */
   reached(): number {
     return epochAt(this.#anchor, this.#now())
   }

@@ -11,7 +11,7 @@ export interface StoredBody {
   readonly size: number
   /** The ETag that a store has answered, which is a hint, and the CRC-32 of all bytes; null for a file. */
   readonly mark: string | null
-  /** Of a new body. The row that names it is committed together with them. */
+  /** Checksums of a new body. The row that names it is committed together with them. */
   readonly sums?: SumRows
   /** When a row must not name it for the first time any more, as a sweep may remove it soon: ms since 1970. */
   readonly until?: number
@@ -89,7 +89,7 @@ export interface NewBody extends BodySink {
 
 /** Close it after use. */
 export interface OpenBody {
-  /** Of the file that has the bytes, if there is one: it is sent faster than a stream. */
+  /** Descriptor of the file that has the bytes, if there is one: it is sent faster than a stream. */
   readonly fd?: number
   /** For the bytes of that file; what `stream` gives has been compared. Absent for a body without checksums. */
   readonly check?: ChunkCheck

@@ -5,10 +5,13 @@ const KiB = 1024
 /** Bytes of a chunk: those of a small body are small, so that a short range costs little more than its own bytes. */
 const LEAST = 64 * KiB
 
-/** Of a large body: a slow reader, which takes 32 KiB at a time, keeps a chunk in memory or has it read again. */
+/**
+ * Chunk of a large body, bytes: a slow reader, which takes 32 KiB at a time, keeps a chunk in memory or has it read
+ * again.
+ */
 const LARGE = 128 * KiB
 
-/** As much as a download reads at a time. Of huge bodies, whose checksums are in memory while they are written. */
+/** Chunk of a huge body, bytes, whose checksums are in memory while it is written: what a download reads at a time. */
 const MOST = 512 * KiB
 const HUGE_BYTES = 256 * KiB * KiB * KiB
 

@@ -26,7 +26,7 @@ export interface Statement {
 
 /** Runs statements: each by itself, or all in the transaction to which the connection belongs. */
 export interface Connection {
-  /** Whose SQL the statements are in, where both do not understand one text. */
+  /** The engine whose SQL the statements are in, where the two do not understand one text. */
   readonly engine: 'sqlite' | 'postgres'
   prepare(sql: string): Statement
 }
@@ -119,8 +119,8 @@ export class LeaseLostError extends DatabaseUnavailableError {
 }
 
 /**
- * As Promise.all, for work in one transaction: waits for all of it when one part fails, and throws the first error.
- * What went on after the transaction had ended would be outside of it.
+ * Does what Promise.all does for work in one transaction: it waits for all of it when one part fails, and throws the
+ * first error. What went on after the transaction had ended would be outside of it.
  */
 export async function together<T extends readonly unknown[] | []>(
   works: T,
@@ -184,7 +184,7 @@ export function listed({ engine }: Pick<Connection, 'engine'>): string {
 
 /** The schema of a service, and its tables. */
 export interface Schema<T> {
-  /** Of the service, for messages, such as `the task platform`. */
+  /** Name of the service in messages, such as `the task platform`. */
   readonly owner: string
   /** Name of the service in PostgreSQL, where its tables have a schema of that name. */
   readonly name: string
@@ -211,7 +211,7 @@ export const COPYING = 'copying'
 /** It has no row before the copy begins. */
 export const CREATE_COPYING = `CREATE TABLE ${COPYING} (source TEXT NOT NULL)`
 
-/** Of a start with what a copy has not completed. */
+/** The error of a start with what a copy has not completed. */
 export function incompleteError({ owner }: Pick<Schema<unknown>, 'owner'>): RangeError {
   return new RangeError(`The copy of the data of ${owner} is not complete: repeat \`dealgate state copy\`.`)
 }

@@ -10,7 +10,7 @@ import {
   type Value,
 } from './database.js'
 
-/** Who has a lease or a claim, for those who look at the table. */
+/** Name of this process in the table, for those who look who has a lease or a claim. */
 export const HOLDER = `${hostname()}/${process.pid}`
 
 /** Time after which others get the lease of a process that has died or stopped, ms; renewed three times as often. */
@@ -30,7 +30,7 @@ export interface Guard {
   lost(): Error
 }
 
-/** Of a database that one process has for itself. */
+/** The lease of a database that one process has for itself. */
 export function soleLease<T>(db: Database<T>): Lease<T> {
   const { signal } = new AbortController()
   return { db, signal, held: () => true, take: async () => true, release: async () => {} }
@@ -130,7 +130,7 @@ export class SharedLease<T> implements Lease<T>, Guard {
   async release(): Promise<void> {
     const token = this.#token
     this.#end()
-    // Else it expires.
+    // A lease that is not released here expires.
     if (token > 0) await this.#database.ask(RELEASE, [this.#name, token]).catch(() => {})
   }
 
@@ -168,7 +168,9 @@ export class SharedLease<T> implements Lease<T>, Guard {
   }
 }
 
-/** By two clocks, in ms. The monotonic one stands still while the machine sleeps, and the other may be set back. */
+/**
+ * A time by two clocks, in ms. The monotonic one stands still while the machine sleeps, and the other may be set back.
+ */
 interface Instant {
   readonly monotonic: number
   readonly wall: number

@@ -9,7 +9,7 @@ import type { StoreMetrics } from './store-metrics.js'
 
 /** Where the tables of a service are. */
 export interface StoreLocation {
-  /** Of SQLite, which is used when there is no URL. Its folder has further files of the service. */
+  /** File of SQLite, which is used when there is no URL. Its folder has further files of the service. */
   readonly file: string
   /** URL of a PostgreSQL database, which all services may share. */
   readonly database?: string | undefined

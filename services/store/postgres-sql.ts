@@ -32,8 +32,8 @@ export const FUNCTIONS = `
 `
 
 /**
- * Who may do what several processes must not do at the same time. `since`: from when the holder has had it without a
- * gap; null for a holder of an earlier version.
+ * The holders of leases, for what several processes must not do at the same time. `since`: from when the holder has had
+ * it without a gap; null for a holder of an earlier version.
  */
 export const LEASES = `
   CREATE TABLE IF NOT EXISTS lease (

@@ -74,7 +74,7 @@ function nameOf(text: string): string {
 
 interface StatementText {
   readonly text: string
-  /** By which the server keeps it. */
+  /** Name by which the server keeps the statement. */
   readonly name?: string
 }
 

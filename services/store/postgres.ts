@@ -64,7 +64,7 @@ export async function openPostgres<T>(
   }
 }
 
-/** As `openPostgres`, for a schema that is there and stays as it is. */
+/** Opens a schema that is there and stays as it is. */
 export function readPostgres<T>(url: string, schema: Schema<T>, log: ServicesLog): Database<T> {
   return connect(url, schema, log, {})
 }
@@ -88,7 +88,7 @@ function connect<T>(url: string, schema: Schema<T>, log: ServicesLog, options: C
 
 class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
   readonly read: T
-  /** Of the schema, made with it; empty where it was opened to be read. */
+  /** Id of the schema, made with it; empty where it was opened to be read. */
   readonly id: string
   readonly shared = true
   readonly #pools: Pools
@@ -231,7 +231,7 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
       // Some of the work may go on: its tables stay closed, and the next transaction gets others.
       session.close()
       this.#sessions.delete(client)
-      // Of statements that go out together, all that follow one that fails do so, too.
+      // Statements that go out together fail after the first one that fails.
       const error = codeOf(caught) === IN_FAILED ? (session.failure ?? caught) : caught
       if (!(error instanceof DatabaseUnavailableError)) {
         await asking(() => client.query('ROLLBACK'))

@@ -39,7 +39,7 @@ const PREFIXES = { versions: 'run_v', quotas: 'run_vq' } as const
 
 export type Feature = keyof typeof PREFIXES
 
-/** Of earlier programs, too. */
+/** Names of all runs, those of earlier programs, too. */
 const ALL = 'run\\_%'
 
 const prune = {
@@ -48,8 +48,8 @@ const prune = {
 }
 
 /**
- * Of a program whose runs begin otherwise. One that did not end by itself counts for a day: after a time without the
- * database, its lease begins again.
+ * Runs of an earlier program, whose names begin otherwise. One that did not end by itself counts for a day: after a
+ * time without the database, its lease begins again.
  */
 const earlier = {
   sqlite: 'SELECT 1 WHERE ?1 IS NULL',

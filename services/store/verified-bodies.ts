@@ -28,7 +28,7 @@ export class VerifiedBodies implements Bodies {
   readonly #kept: KeptSums
   readonly #log: ServicesLog
   readonly #found: (error: BodyError) => void
-  /** By name. */
+  /** Adoptions that are under way, by the name of the body. */
   readonly #adoptions = new Map<string, Promise<SumRows>>()
 
   /** @param found called with each error that says that a body is lost or damaged */
@@ -61,7 +61,7 @@ export class VerifiedBodies implements Bodies {
       try {
         return this.#verified(open, new SumReader(body, read, first))
       } catch (error) {
-        // Who gets no body does not close it.
+        // A caller who gets no body does not close it.
         await open.close()
         throw this.#noted(error)
       }

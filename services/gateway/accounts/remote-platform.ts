@@ -22,7 +22,7 @@ const MAX_ANSWER = 1024 * 1024
 
 interface OwnToken {
   readonly token: string
-  /** By the monotonic clock, ms. */
+  /** End of the validity by the monotonic clock, ms. */
   readonly until: number
 }
 
@@ -31,7 +31,7 @@ interface OwnToken {
  * tasks of its holder, and once it has accepted the token, the token's own `sub` names the user.
  */
 export class RemotePlatform implements PlatformUsers {
-  /** As whom the gateway acts there; absent without an API key. */
+  /** The log-in by which the gateway acts there; absent without an API key. */
   readonly login?: PlatformLogin
   readonly #url: string
   readonly #client: ServiceClient

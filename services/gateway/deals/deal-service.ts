@@ -45,7 +45,7 @@ interface Underway {
  */
 export class DealService {
   readonly #context: DealServiceContext
-  /** By account and token, see `tokenOf`. */
+  /** Deals that are being made, by account and token: see `tokenOf`. */
   readonly #byToken = new Map<string, Underway>()
   /** Pending deals without a running task, by id. */
   readonly #unreconciled = new Map<number, DealRow>()

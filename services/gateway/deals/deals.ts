@@ -12,7 +12,7 @@ export interface DealAsk {
   readonly bucketName: string
   /** Empty: the whole bucket. */
   readonly key: Buffer
-  /** Of the version of the object; absent: the current one. */
+  /** Generation of the version of the object; absent: the current one. */
   readonly generation?: string | undefined
   readonly terms: DealTerms
   /** Idempotency token of a client of the account. */
@@ -34,7 +34,7 @@ export interface DealRow extends DealAsk {
   readonly record: MadeDeal | undefined
   /** True when the deal was not made. */
   readonly dropped: boolean
-  /** Of the process that makes the deal; null for earlier versions. */
+  /** Run of the process that makes the deal; null for earlier versions. */
   readonly run: string | null
   /** What that process has said last, in JSON. */
   readonly progress: string | null

@@ -17,7 +17,7 @@ const uploadQuota = defineSignedMethod({
   run: async (_, { context, account: { id } }) => ({ uploads: (await context.db.read.quotas.of(id))?.uploads ?? null }),
 })
 
-/** As `mustOwnBucket`; the first account may, too. */
+/** Allows the owner, as `mustOwnBucket` does, and the first account. */
 const mustGovern: typeof mustOwnBucket = async (context, identity, bucket, { buckets } = context.db.read) => {
   const row = mustBeBucket(context, bucket, await buckets.find(bucket))
   if (!owns(identity, row) && (identity as Account).isIamUser !== false) throw refusalOf(identity)

@@ -15,7 +15,7 @@ interface Admitted {
   readonly isAbsent: boolean
   /** What a repeated upload has made. */
   readonly row?: ObjectRow | undefined
-  /** That of a repeated removal. */
+  /** The answer of a repeated removal. */
   readonly answer?: RemovalAnswer
 }
 

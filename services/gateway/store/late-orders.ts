@@ -122,8 +122,8 @@ export class LateOrders {
       if (!this.#db.shared) return
     }
     if (this.#db.shared) {
-      // Also when an upload is here: its client may have left it, and have begun it again at another process.
-      // Each statement is right by itself.
+      // The order is kept also when an upload is here: its client may have left it, and have begun it again at another
+      // process. Each statement is right by itself.
       const keep = ({ lateOrders }: LateTables) => lateOrders.put(caller, bucket, key, order, Date.now())
       await this.#db.transaction(keep, { locks: [] })
       return

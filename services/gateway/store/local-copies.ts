@@ -127,7 +127,7 @@ async function move(
   if (Buffer.isBuffer(body)) await objects.putBody(row.generation, body)
 }
 
-/** Of transactions that change the object of a key: the bucket, which they lock by row, and the key. */
+/** The lock of transactions that change the object of a key: the bucket, which they lock by row, and the key. */
 export function keyLock({ id }: BucketRow, key: Buffer): string {
   return `${id} ${key.toString('latin1')}`
 }

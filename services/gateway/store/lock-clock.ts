@@ -11,7 +11,7 @@ import { JUMP_MS, type LockTimes, type ObjectLocks } from './object-locks.js'
 export class LockClock {
   readonly #db: Database<{ readonly locks: ObjectLocks }>
   readonly #log: ServicesLog
-  /** By the monotonic clock. The first jump counts an hour after the start, when the time was set. */
+  /** The last jump, by the monotonic clock. The first jump counts an hour after the start, when the time was set. */
   #jumped = performance.now()
   #reported = false
 

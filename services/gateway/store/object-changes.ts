@@ -16,7 +16,7 @@ import { type Draft, mustHaveRoomFor, type StoredDraft, storeDraft } from './sto
 import { madeBy, type RemovalAnswer, type VersionRemoval } from './version-changes.js'
 
 interface KeptRecord {
-  /** That of the object. */
+  /** Generation of the object. */
   readonly generation: string
   /** '' removes the record. */
   readonly record: string

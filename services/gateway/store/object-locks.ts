@@ -14,7 +14,7 @@ export interface LockRow {
 }
 
 interface FoundLock extends LockRow {
-  /** Of the database. */
+  /** Clock of the database, ms since 1970. */
   readonly clock: number | null
 }
 
@@ -121,7 +121,7 @@ export class ObjectLocks {
 
 const NO_TIMES = { clock: null, seen: null }
 
-/** Of the clock of this machine and that of the database. */
+/** The earlier one of the clock of this machine and that of the database. */
 function earlier(clock: number | null): number {
   return Math.min(Date.now(), clock ?? Number.POSITIVE_INFINITY)
 }
@@ -147,7 +147,7 @@ export async function isLocked({ locks }: LockTables, generation: string, bypass
 function isRetained({ mode, ends, clock }: FoundLock, bypass: boolean): boolean {
   if (mode === null && ends === null) return false
   if (!isMode(mode) || !Number.isSafeInteger(ends)) return true
-  // By the clocks of now: one that was ahead for a while must not free all that it has seen the end of.
+  // The clocks of now decide: one that was ahead for a while must not free all that it has seen the end of.
   return Number(ends) > earlier(clock) && !(bypass && mode === 'GOVERNANCE')
 }
 

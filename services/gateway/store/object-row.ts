@@ -27,7 +27,7 @@ export interface ObjectRow extends ListedObject {
   /** Fence of the write that stored the object. */
   readonly fence: number
   readonly writeId: string | null
-  /** Of the body, if it is one of its own. */
+  /** Name of the body, if it is one of its own. */
   readonly bodyName: string
   readonly bodyMark: string | null
   /** Id of the version; null for the one that was written without versioning. */

@@ -28,7 +28,7 @@ import {
 const RECORD =
   'CASE WHEN ?3 = 1 THEN (SELECT record FROM object_records AS r WHERE r.generation = o.generation) END AS record'
 
-/** Of all versions, in one statement: a row may move between the tables at any time. */
+/** Reads all versions in one statement: a row may move between the tables at any time. */
 function ofBoth(select: string, where: string): string {
   return `${select} FROM objects ${where} UNION ALL ${select} FROM versions ${where}`
 }

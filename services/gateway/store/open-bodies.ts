@@ -213,7 +213,7 @@ function ownFolder(db: Database<BodyTables>): Promise<string> {
   })
 }
 
-/** Of the index: a copy of it, also one from a backup, has another. */
+/** Id of the index: a copy of it, also one from a backup, has another. */
 async function ownerOf(folder: string, db: Database<BodyTables>): Promise<string> {
   return createHash('sha256')
     .update(db.shared ? `${await db.read.bodyFolder.place()}` : fileIn(folder))

@@ -25,7 +25,7 @@ export interface Usage {
 const QUOTA = 'SELECT bytes, objects, uploads FROM quotas WHERE account = ?'
 const quotaLock = { sqlite: QUOTA, postgres: `${QUOTA} FOR UPDATE` }
 
-/** Besides the shared lock of the row that a writer has already. */
+/** The statement that locks the quota of a bucket, besides the shared lock of the row that a writer has already. */
 const bucketLock = {
   sqlite: 'SELECT 1 WHERE ?1 IS NULL',
   postgres: 'SELECT 1 FROM buckets WHERE id = ? FOR NO KEY UPDATE',
@@ -100,7 +100,7 @@ export class Quotas {
     await this.#sql.setIn.run(bytes, objects, id)
   }
 
-  /** As `mustHaveRoom`, for the quota of the bucket. */
+  /** Does what `mustHaveRoom` does, for the quota of the bucket. */
   async mustHaveRoomIn(bucket: BucketRow, more: Usage): Promise<void> {
     const quota = quotaOf(bucket)
     if (quota !== undefined) check('bucket', quota, await this.usageIn(bucket), more)

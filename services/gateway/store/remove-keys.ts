@@ -26,7 +26,7 @@ export interface Removal {
 export interface RemovedKeysResult {
   /** Number of keys that had an object. */
   readonly removed: number
-  /** Of the last key. */
+  /** The answer for the last key. */
   readonly answer: RemovalAnswer
 }
 

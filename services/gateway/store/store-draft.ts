@@ -22,7 +22,7 @@ export interface Draft {
   readonly body: Buffer | StoredBody
   /** What the client keeps with the object. */
   readonly record?: string | undefined
-  /** Besides that of the bucket. */
+  /** The lock that the upload declares, besides that of the bucket. */
   readonly lock?: DeclaredLock | undefined
   /**
    * Returns undefined for an upload without order, which counts as the last write whenever it arrives. May throw to

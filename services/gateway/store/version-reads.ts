@@ -70,7 +70,10 @@ export async function findVersion(
   return undefined
 }
 
-/** As `findVersion`. Throws GatewayError NoSuchKey or, for a generation that the key does not have, NoSuchVersion. */
+/**
+ * The version that `findVersion` finds. Throws GatewayError NoSuchKey or, for a generation that the key does not have,
+ * NoSuchVersion.
+ */
 export async function mustFindVersion(
   tables: ReadTables,
   bucket: number,

@@ -17,7 +17,7 @@ import {
 
 /** A version that is not the current object of its key, or a delete marker. Its member `version` is null for `null`. */
 export interface VersionRow extends ObjectRow {
-  /** By which the versions of a key are ordered: see `versionIdAt`. */
+  /** The id by which the versions of a key are ordered: see `versionIdAt`. */
   readonly id: string
   readonly isMarker: boolean
   /** RFC 3339, nanoseconds: when another version took its place; of a marker, when it was made. */
@@ -26,7 +26,7 @@ export interface VersionRow extends ObjectRow {
 
 /** A row of a listing: a version, current or not, or a delete marker. */
 export interface ListedVersion extends ListedObject, Pick<VersionRow, 'version' | 'isMarker' | 'since'> {
-  /** As that of a VersionRow; '' for the current object. */
+  /** Id as in a VersionRow; '' for the current object. */
   readonly id: string
   readonly lock?: LockRow
 }
@@ -161,7 +161,7 @@ export class Versions extends tableOf({
     await this.sql.remove.run(bucket, key, id)
   }
 
-  /** As Objects.move. */
+  /** Changes where the body of the version is stored: see Objects.move. */
   async move(bucket: number, { key, id }: VersionRow, [at, name, mark]: BodyColumns): Promise<void> {
     await this.sql.move.run(at, name, mark, bucket, key, id)
   }
@@ -190,7 +190,7 @@ export class Versions extends tableOf({
     return (await (withLocks ? lockedPage : page).arrays<ListedRow>(bucket, key, id, to, limit)).map(listed)
   }
 
-  /** As in a listing: '' for the current object. */
+  /** Id of the newest version, as in a listing: '' for the current object. */
   async newestId(bucket: number, key: Buffer): Promise<string | undefined> {
     return (await this.sql.newestId.get<{ id: string | null }>(bucket, key))?.id ?? undefined
   }

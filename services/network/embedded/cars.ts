@@ -138,7 +138,7 @@ export class Cars {
     return this.#give(minerId, (path) => move(staged, path))
   }
 
-  /** As `deliver`, for a file that stays where it is. */
+  /** Does what `deliver` does, for a file that stays where it is. */
   take(file: string, minerId: string): Promise<string> {
     return this.#give(minerId, (path) => copy(file, path))
   }

@@ -19,7 +19,10 @@ const PROGRESS_BYTES = 1024 * 1024
  */
 const FILES_PER_TURN = 16
 
-/** Besides the memory of `carInOrder`, this holds about 25 MiB for blocks in flight, and that of `DagTree`. */
+/**
+ * Packs files as a CAR. Besides the memory of `carInOrder`, this holds about 25 MiB for blocks in flight, and that of
+ * `DagTree`.
+ */
 export const pack: Pack = async (files, options) => {
   const file = resolve(options.target)
   const build = (blocks: BlockSink): Promise<DagNode> => packInto(blocks, files, options)

@@ -13,7 +13,7 @@ export interface CopyProgress {
   readonly step: 'copying' | 'comparing'
   readonly service: string
   readonly table: string
-  /** So far, with this table. */
+  /** Rows so far, those of this table included. */
   readonly rows: number
 }
 

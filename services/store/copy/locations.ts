@@ -12,7 +12,7 @@ import type { Engine } from './tables.js'
 /** The tables of a service. */
 export interface CopiedService {
   readonly schema: Schema<unknown>
-  /** Of SQLite, below the data folder of the services. */
+  /** File of SQLite, below the data folder of the services. */
   readonly file: string
   /** Statements that turn what only PostgreSQL has into what SQLite has instead, after the comparison. */
   readonly inSqlite?: readonly string[]

@@ -5,7 +5,7 @@ export type Engine = 'sqlite' | 'postgres'
 /** A table of a service, as the catalogue of its database has it. */
 export interface Table {
   readonly name: string
-  /** By name, in one order for all engines. */
+  /** Columns by name, in one order for all engines. */
   readonly columns: readonly Column[]
   /** Names of the columns of the primary key, in its order. */
   readonly key: readonly string[]

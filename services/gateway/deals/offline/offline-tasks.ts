@@ -30,7 +30,7 @@ export interface OfflineTask extends Omit<OfflineAsk, 'maxPieceBytes'> {
   readonly message: string | null
   /** Status of the task on the platform; null before it is known. */
   readonly taskStatus: string | null
-  /** Of the process that packs or posts it; null when none does. */
+  /** Run of the process that packs or posts it; null when none does. */
   readonly run: string | null
   /** What that process has said last, in JSON. */
   readonly progress: string | null
@@ -54,7 +54,7 @@ export interface OfflineCar extends Omit<PackedCar, 'file'>, CarStatus {
   readonly present: boolean
 }
 
-/** Of the objects that a task stores. */
+/** Size and number of the objects that a task stores. */
 interface Content {
   readonly bytes: number
   readonly files: number
@@ -68,7 +68,9 @@ const CAR =
 /** Bytes in a CAR besides the content, for each file. */
 const PER_FILE = 1024
 
-/** Of an account: what is packed counts as it is until its file is removed, what is to be packed by its content. */
+/**
+ * Bytes of an account: what is packed counts as it is until its file is removed, what is to be packed by its content.
+ */
 const BYTES = `
   SELECT coalesce(sum(
     CASE WHEN car.deal IS NULL THEN deals.bytes + ${PER_FILE} * deals.files ELSE car.present * car.car_size END

@@ -79,7 +79,7 @@ export async function packTask(
 
 interface Most {
   readonly car: number
-  /** Of a CAR with a single object, which may be larger. */
+  /** Most bytes of a CAR with a single object, which may be larger. */
   readonly object: number
 }
 
@@ -219,7 +219,7 @@ const PER_LEAF = 160
 const PER_FILE = 320
 const PER_CAR = 2048
 
-/** Of 128 bytes of a piece, 127 are data. */
+/** Bytes of data in a piece: 127 of 128. */
 function dataOfPiece(pieceSize: number): number {
   return Math.floor(pieceSize / 128) * 127
 }

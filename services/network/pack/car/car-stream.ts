@@ -4,13 +4,13 @@ import type { CID } from 'multiformats/cid'
 import { EmptyReadLimit } from '../dag/directory.js'
 import { IDENTITY, type NamedLink, RAW, readNode, SHARD_DIGITS } from '../dag/unixfs.js'
 
-/** Which blocks are sent. */
+/** The blocks that are sent. */
 export interface CarScope {
   /** The root alone; with what it consists of, for a directory its shards; or with all that it links to. */
   readonly scope: 'block' | 'entity' | 'all'
   /** A block that occurs several times is sent as often, instead of once. */
   readonly duplicates: boolean
-  /** Only blocks with these bytes of the file, inclusive, and the nodes above them. */
+  /** Limits the blocks to those with these bytes of the file, inclusive, and the nodes above them. */
   readonly span?: { readonly first: number; readonly last: number } | undefined
   /** Blocks that lead to the root, sent before it. */
   readonly above?: readonly CID[]
