@@ -31,7 +31,7 @@ export interface DealSubject {
 }
 
 interface DealOrder extends DealSubject {
-  /** Of the version to make a deal of; the gateway refuses another one. Default: whichever object is there. */
+  /** Revision of the version to make a deal of; the gateway refuses another one. Default: whichever object is there. */
   readonly revision?: string | undefined
   readonly terms: DealTerms
   /** For gateways with `dealTokens`: a repeated request with the same token returns the deal of the first. */

@@ -19,7 +19,7 @@ interface PublicContent {
   readonly bucket: string
   /** Absent for all objects below `prefix`. */
   readonly key?: string | undefined
-  /** Of the version of the object; absent for the current one. */
+  /** Revision of the version of the object; absent for the current one. */
   readonly revision?: string | undefined
   readonly prefix?: string | undefined
   /** Ends a listing. */
@@ -51,7 +51,7 @@ export async function publicWarning(
   return warning
 }
 
-/** As `publicWarning`, of an object that is known to be not encrypted. */
+/** The warning of `publicWarning` for an object that is known to be not encrypted. */
 export function plainWarning(
   bucket: string,
   key: string,

@@ -25,7 +25,7 @@ export async function requireToken<T>(run: () => Promise<T>, message: string): P
   }
 }
 
-/** Who acts at a service. */
+/** The identity that acts at a service. */
 export interface Actor {
   readonly identity: Identity | undefined
   /** A JWT that the request itself carries; it takes precedence. */
@@ -78,7 +78,7 @@ export class JobTokens {
   }
 
   /**
-   * Who a job acts as: the token of the request, or the identity that ordered it.
+   * The actor of a job: the token of the request, or the identity that ordered it.
    * @param lost code of the error for a token that cannot be decrypted any more
    */
   async actorOf(

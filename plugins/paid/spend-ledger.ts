@@ -22,7 +22,7 @@ export interface Expense {
 
 /** An expense of today that a service lists, and that no record of this server has. */
 export interface ListedExpense {
-  /** By which a job that repeats the request recognises it. */
+  /** Id by which a job that repeats the request recognises it. */
   readonly id: string
   readonly bucket: string
   readonly amount: bigint

@@ -90,7 +90,7 @@ export const uploaded = answerShape({
 
 const openConfig = answerShape(membersOf(documents.systemParams))
 
-/** Of services with a sign-in alone. */
+/** The configuration of services with a sign-in alone. */
 const signedInConfig = answerShape(membersOf(documents.signedInParams))
 
 const config = z.object({

@@ -4,7 +4,7 @@ import type { Mode } from './facts.js'
 import type { PayOptions } from './options.js'
 
 interface WalletSession {
-  /** As the sign-in named it, in lower case. */
+  /** Address that the sign-in named, in lower case. */
   readonly address: string
   /** Name of the chain environment. */
   readonly network: string

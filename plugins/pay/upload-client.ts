@@ -7,7 +7,7 @@ import { AnswerLost, readAnswer, type ServiceAnswer, type ServiceClient } from '
 export interface FilePost {
   readonly path: readonly string[]
   readonly token: string | undefined
-  /** By which services recognise a repeated request; those that do not know it ignore the header. */
+  /** Key by which services recognise a repeated request; those that do not know it ignore the header. */
   readonly idempotencyKey: string
   /** Texts of the form, before the file. */
   readonly fields: Readonly<Record<string, string>>

@@ -29,7 +29,7 @@ type Names = TaskOptions['names']
 
 const token = z.string().min(1)
 
-/** Of calls whose body is the log-in. */
+/** Refusals of calls whose body is the log-in. */
 const unknown: Partial<Refusals> = { missing: () => new TokenRefused('The task platform does not know this log-in.') }
 
 /**
@@ -107,7 +107,7 @@ interface CachedToken {
 const MAX_TOKENS = 10_000
 /** Part of its life after which a token is replaced. */
 const FRESH = 0.8
-/** Of a token that does not tell when it expires, ms. */
+/** Validity of a token that does not tell when it expires, ms. */
 const USUAL_MS = 15 * 60_000
 
 interface TokenDeps {

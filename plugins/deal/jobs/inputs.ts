@@ -24,7 +24,7 @@ export interface Generation {
   readonly due: number
 }
 
-/** Of job `deal:CreateObjectDeal`. */
+/** Input of the job `deal:CreateObjectDeal`. */
 export interface ObjectDealInput {
   readonly bucket: string
   readonly key: string
@@ -41,7 +41,7 @@ export interface ObjectDealInput {
   readonly cause: DealCause
   readonly generation?: Generation
   /**
-   * Of a renewal for a lock: until when the version is locked, ms since 1970; null while a legal hold is on.
+   * The end of the lock for which a deal is renewed, ms since 1970; null while a legal hold is on.
    */
   readonly lockedUntil?: number | null
 }
@@ -60,7 +60,7 @@ export type DealInput = BucketDealInput | ObjectDealInput
 
 export interface OfflineDealInput {
   readonly bucket: string
-  /** Only objects below it. */
+  /** Prefix of the objects. */
   readonly prefix?: string
   readonly terms: OfflineTerms
   readonly cause: 'call' | 'class' | 'schedule'

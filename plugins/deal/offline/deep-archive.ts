@@ -27,7 +27,7 @@ interface Order {
 type State = Awaited<ReturnType<typeof askTask>>
 
 interface Seen {
-  /** By job id. */
+  /** States by job id. */
   readonly states: Map<string, State>
   /** Bytes that wait for an offline deal, by bucket. */
   readonly waiting: Map<string, number>

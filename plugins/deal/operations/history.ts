@@ -11,7 +11,7 @@ const MAX_CONCURRENCY = 8
 
 const events = z.array(eventDocument).meta({ element: 'Event' })
 
-/** Also for an object that is no longer there: its deals may be. */
+/** Lists also the deals of an object that is no longer there: they may be. */
 export function listObjectHistory(deps: DealDeps) {
   return defineCall({
     name: 'ListObjectHistory',

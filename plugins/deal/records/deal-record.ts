@@ -13,7 +13,7 @@ export interface DealRecord {
   readonly key?: string
   /** Revision of the object that it holds. */
   readonly revision?: string
-  /** As the gateway reported it when it was made. */
+  /** The deal as the gateway reported it when it was made. */
   readonly deal: GatewayDeal
   readonly jobId: string
   readonly cause: DealCause
@@ -103,7 +103,7 @@ export function isDoubted({ verified, doubted }: DealRecord): boolean {
   return verified === undefined && doubted !== undefined
 }
 
-/** Under which a deal is on record. */
+/** The id under which a deal is on record. */
 export function idOf({ id, deal }: Pick<DealRecord, 'id' | 'deal'>): string {
   return id ?? deal.dealCid
 }

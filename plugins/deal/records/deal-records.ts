@@ -65,7 +65,7 @@ export class DealRecords {
     return (await this.of(version.bucket, version.key)).filter(({ revision }) => revision === version.revision)
   }
 
-  /** As `of`, for each of many objects, in their order; reads the state twice. */
+  /** The deals of many objects, in the order of the objects; reads the state twice. */
   async ofMany(objects: readonly { readonly bucket: string; readonly key: string }[]): Promise<DealRecord[][]> {
     const subjects = await this.#subjects.getMany(objects.map(({ bucket, key }) => subjectKey(bucket, key)))
     const ids = [...new Set(subjects.flatMap((subject) => subject?.deals ?? []))]

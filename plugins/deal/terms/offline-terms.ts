@@ -9,14 +9,14 @@ export interface OfflineTerms {
   /** Bids decide on the provider. */
   readonly isPublic: boolean
   readonly type: 'regular' | 'verified'
-  /** Of a private task. */
+  /** The provider of a private task. */
   readonly minerId?: string
   /** Decimal, fil per GiB and epoch, in the fewest digits that are exact. */
   readonly minPrice: string
   readonly maxPrice: string
   readonly tags: readonly string[]
   readonly expireDays: number
-  /** Of a public task. */
+  /** Bids are accepted without the owner; of a public task. */
   readonly autoBid?: boolean
   /** Epochs of the network. */
   readonly duration: number

@@ -11,7 +11,7 @@ import { type DealTerms, divideUp } from './terms.js'
 
 interface Quoted {
   readonly subject: DealSubject
-  /** Of the object. */
+  /** Revision of the object. */
   readonly revision: string | undefined
   readonly money: StatedMoney
   readonly together: StatedTogether
@@ -121,7 +121,7 @@ async function capWarnings(
 
 /** Content of a deal. */
 interface Packed {
-  /** Of all objects together. */
+  /** Bytes of all objects together. */
   readonly bytes: number
   readonly objects: number
 }

@@ -33,7 +33,7 @@ const PLAIN = warningHeaders(
   'The file is not encrypted by this server: everyone who has its CID can read it, for as long as a provider keeps it.',
 )
 
-/** Of a form that is still to be read. */
+/** The facts of a form that is still to be read. */
 const UNREAD = { name: '', days: 0, fileType: '0' } as const
 
 export function uploadToIpfs(deps: PayDeps) {

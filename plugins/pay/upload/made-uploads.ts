@@ -15,7 +15,7 @@ export interface MadeFile {
   readonly fileType: '0' | '1'
   /** In lower case; absent if it is not known. */
   readonly wallet?: string
-  /** As the service stated it at the upload. */
+  /** Status that the service stated at the upload. */
   readonly status?: string
   readonly accessKeyId: string
   /** ms since 1970. */
@@ -25,7 +25,7 @@ export interface MadeFile {
 export interface MadeUpload extends MadeFile {
   readonly bucket: string
   readonly key: string
-  /** Of the object that was uploaded. */
+  /** Revision of the object that was uploaded. */
   readonly revision: string
   /** Creation time of the bucket, where the gateway tells it. */
   readonly birth?: string

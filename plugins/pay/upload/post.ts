@@ -18,7 +18,7 @@ import { type FoundUpload, refuseUnrecorded, unrecordedSince } from './reconcile
 
 interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signal'> {
   readonly job: Pick<Job, 'id' | 'accessKeyId' | 'token'>
-  /** Of the object; absent for a file of its own. */
+  /** Stated for an object; absent for another file. */
   readonly revision?: string
   readonly days: number
   readonly fileType: '0' | '1'
@@ -129,7 +129,7 @@ export async function expectedCost(deps: PayDeps, size: number, days: number): P
 const NO_BUCKET = '-'
 
 interface UploadCost extends Pick<UploadPost, 'job' | 'revision' | 'signal'> {
-  /** Of the object; absent for a file of its own. */
+  /** Stated for an object; absent for another file. */
   readonly bucket?: string
   readonly days: number
   readonly size: number

@@ -272,7 +272,7 @@ function isAbove(one: string, other: string): boolean {
 /** What is known of a task beyond what the platform shows. */
 interface TaskFacts {
   readonly made: MadeTask | undefined
-  /** Of the request, or the one by which this server created the task. */
+  /** The CSV of the request, or the one by which this server created the task. */
   readonly csv: string | undefined
   /** Epochs. */
   readonly duration: number | undefined

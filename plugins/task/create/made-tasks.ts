@@ -10,7 +10,7 @@ export interface MadeTask {
   readonly taskId?: number
   /** The bucket that its CSV came from. */
   readonly bucket?: string
-  /** Of its deals, epochs. */
+  /** Duration of its deals, epochs. */
   readonly duration?: number
   /** Access key of the identity that created it. */
   readonly accessKeyId: string

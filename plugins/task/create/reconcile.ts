@@ -15,7 +15,7 @@ const SKEW_MS = 15 * 60_000
 const SEARCHED = 100
 
 interface FoundTask {
-  /** As the platform shows it; absent for a task that was found in a list. */
+  /** The task as the platform shows it; absent for a task that was found in a list. */
   readonly detail?: TaskDetail
   readonly uuid?: string
   readonly taskId?: number
