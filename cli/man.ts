@@ -3,7 +3,7 @@ import { createProgram } from './program.js'
 
 /** The manual pages by their file names: `dealgate.1`, and one for each of its commands. */
 export function manualPages(version: string): ReadonlyMap<string, string> {
-  // Only declared, never run.
+  // The program is declared here and never run.
   const root = treeOf(createProgram())
   const pages = new Map([['dealgate.1', mainPage(root, version)]])
   for (const command of root.commands) pages.set(`${titleOf(command)}.1`, commandPage(command, version))

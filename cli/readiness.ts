@@ -1,7 +1,7 @@
 import { parseObject } from '../common/json.js'
 import { ANY, ask } from './doctor/gateway-mistakes.js'
 
-/** As long as the server itself waits for what it asks. */
+/** Longest wait for an answer, ms: the server itself waits as long for what it asks. */
 const PATIENCE_MS = 4000
 
 /** Why a server of this machine is not ready; undefined if it is. Never rejects. */

@@ -90,7 +90,10 @@ export function ownEndpoint(config: Config): string | undefined {
   return findServer(config.data)?.endpoint
 }
 
-/** As `findEndpoint`, without a path. Throws Failure if there is none, and ConfigError for a text that is no URL. */
+/**
+ * The endpoint that `findEndpoint` finds, without a path. Throws Failure if there is none, and ConfigError for a text
+ * that is no URL.
+ */
 export function endpointOf(config: Config, given?: string): URL {
   const text = findEndpoint(config, given)
   if (text === undefined)

@@ -26,7 +26,7 @@ export async function verifyState(config: Config): Promise<Changed> {
   return {}
 }
 
-/** Of `dealgate doctor --verify`: changes nothing. */
+/** Verifies for `dealgate doctor --verify`: changes nothing. */
 export async function checkVerified(config: Config): Promise<Finding | undefined> {
   if (config.gatewayUrl !== undefined) return undefined
   const found = await verified(config, false)

@@ -46,7 +46,7 @@ export async function showJobs(config: Config, own: JobsFlags): Promise<void> {
 
 interface ListedJob {
   readonly shown: ShownJob
-  /** As the server answered it. */
+  /** The document that the server answered. */
   readonly document: unknown
 }
 

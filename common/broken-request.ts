@@ -34,7 +34,7 @@ export function answerForm(
   if (current) return current.method === 'HEAD' ? 'head' : 'document'
   const { rawPacket } = error
   const { bytesRead } = socket as Duplex & { readonly bytesRead?: number }
-  // Only bytes that are all of a connection certainly begin with a request line.
+  // Bytes certainly begin with a request line where they are all of a connection.
   if (!rawPacket || rawPacket.length !== bytesRead) return 'empty'
   return rawPacket.subarray(0, 5).toString('latin1') === 'HEAD ' ? 'head' : 'document'
 }

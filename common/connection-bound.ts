@@ -23,7 +23,7 @@ function shareOf(total: number): number {
 }
 
 interface Connection {
-  /** That of TLS once it has a request. */
+  /** The socket of the connection; that of TLS once it has a request. */
   socket: Socket
   readonly peer: string
   readonly client: Client

@@ -57,7 +57,9 @@ export function openingFailure(
   return `${named} cannot be used: ${reason}${reason === ACCESS ? ownerOf(named) : ''}${other}.`
 }
 
-/** Whose it is, and who asks; empty where users have no numbers, or it cannot be found out. */
+/**
+ * The owner of the path, and the user of this process; empty where users have no numbers, or it cannot be found out.
+ */
 function ownerOf(path: string): string {
   try {
     const at = existsSync(path) ? path : existingFolder(path)

@@ -159,7 +159,7 @@ export const documents = {
     create_at: 'seconds',
     update_at: 'seconds',
   },
-  /** Of both variants; in variant B the names are in upper case. */
+  /** Parameters of both variants; in variant B the names are in upper case. */
   systemParams: {
     payment_contract_address: 'text',
     mint_contract_address: 'text',

@@ -192,7 +192,7 @@ export interface Presign {
   readonly method: string
   /** Decoded path, such as `/bucket/a key`. */
   readonly path: string
-  /** As clients will send it, with the port unless it is the default of the scheme. */
+  /** Host that clients will send, with the port unless it is the default of the scheme. */
   readonly host: string
   /** Further parameters, decoded. */
   readonly query?: readonly Pair[]

@@ -124,7 +124,7 @@ function keysIn({ data, encryptionKeys }: Config): (path: string) => boolean {
   return (path) => path === KEY_FILE || path.startsWith(`${KEY_FILE}.`) || names.includes(path)
 }
 
-/** Who gets hold of a backup must not have the keys of what it contains, unless that is wanted. */
+/** A backup has no keys of what it contains, unless that is wanted: it may get into other hands. */
 function keysApart({ data, encryptionKeys }: Config, { withKeys = false }: BackupFlags): string[] {
   const file = encryptionKeys ?? join(data, KEY_FILE)
   const included = withKeys && !isOutside(data, file)

@@ -55,7 +55,7 @@ export class Copies {
     return this.#copies.get(path)?.print !== fingerprint(join(this.#data, path))
   }
 
-  /** As `needs`, for a file that never changes. @param size undefined: not known */
+  /** Answers as `needs` does, for a file that never changes. @param size undefined: not known */
   needsBody(path: string, size: number | undefined): boolean {
     const copy = this.#copies.get(path)
     return copy === undefined || (size !== undefined && size !== copy.size)

@@ -50,7 +50,7 @@ export interface Kind<T> {
   readonly alone?: string
   /** Resolves the value against the folder of the config file, or the working directory. */
   locate?(value: T, folder: string): T
-  /** Of a time: the unit that users state it in. */
+  /** The unit in which users state a time; absent for other kinds. */
   readonly unit?: TimeUnit
   /** The value as users state it; absent if that is the value itself. */
   stated?(value: T): unknown

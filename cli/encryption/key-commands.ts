@@ -125,7 +125,7 @@ export async function addKeys(config: Config, from: string): Promise<Changed> {
 /** `dealgate encryption export` */
 export async function exportKeys(config: Config): Promise<Changed> {
   const file = keyFileOf(config)
-  // As age -i reads it.
+  // The text has the form that `age -i` reads.
   process.stdout.write((await readKeys(file)).text.replace(/^\s*(?=age1)/gm, '# recipient: '))
   return { resource: file }
 }

@@ -44,13 +44,13 @@ export interface GatewayInUse {
   readonly platform: PlatformInUse | undefined
   /** URL of the storage payment API; undefined if there is none. */
   readonly payment: string | undefined
-  /** By which this process reaches them, where that differs from those URLs, which are for others. */
+  /** Addresses by which this process reaches them, where that differs from those URLs, which are for others. */
   readonly own?: Addresses
   readonly embedded: boolean
   /** Answers what comes over a port. Absent unless it runs in this process, and as itself. */
   readonly inProcess?: { attach(port: MessagePort): void }
   readonly account: GatewayAccount | (() => Promise<GatewayAccount>)
-  /** Of the embedded services. */
+  /** Metrics of the embedded services. */
   readonly metrics?: () => Promise<readonly FamilySnapshot[]>
   stop(): Promise<void>
 }

@@ -67,7 +67,9 @@ function placesOf(config: Config, what: 'server' | 'services'): readonly Place[]
   return places.filter((place) => place !== undefined)
 }
 
-/** Of all addresses of a machine and one of them, the second to listen on a port finds it in use, too. */
+/**
+ * Refuses one port twice: with all addresses of a machine and one of them, the second listener finds it in use, too.
+ */
 function requireDifferent(places: readonly Place[]): void {
   const isAll = (host: string) => host === '0.0.0.0' || host === '::'
   const problems = places.flatMap((one, i) =>

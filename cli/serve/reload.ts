@@ -30,7 +30,7 @@ export interface PreparedReload {
 export type Prepare = (next: Config) => Promise<PreparedReload>
 
 interface ReloaderOptions {
-  /** As it was read at the start. */
+  /** The configuration that was read at the start. */
   readonly config: Config
   readonly log: Logger
   readonly prepare: Prepare

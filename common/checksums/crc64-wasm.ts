@@ -1,4 +1,4 @@
-/** Of CRC-64/NVME, reflected, without its highest term. */
+/** The polynomial of CRC-64/NVME, reflected, without its highest term. */
 export const CRC64NVME_POLYNOMIAL = 0x9a6c9329ac4bc9b5n
 
 /*

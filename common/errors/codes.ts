@@ -75,7 +75,7 @@ export const codes = {
     ObjectNotInActiveTierError: 'The source object of the COPY operation is not in the active tier.',
     PlatformIdentityRequired: 'This access key has no account of the task platform.',
     ProviderRoleRequired: 'The account of the task platform is not that of a storage provider.',
-    // As Ceph's gateway answers it (src/rgw/rgw_common.cc); AWS has no quotas.
+    // Ceph's gateway answers this (src/rgw/rgw_common.cc); AWS has no quotas.
     QuotaExceeded: 'The quota of the account is used up: remove objects, or ask the operator for a larger one.',
     RequestTimeTooSkewed: "The difference between the request time and the server's time is too large.",
     SignatureDoesNotMatch:

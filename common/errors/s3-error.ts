@@ -116,7 +116,7 @@ interface SlowDownFacts {
 }
 
 /**
- * As the cause of an S3Error: the failure has one line in the log for all requests that fail because of it. Has no
+ * The cause of an S3Error whose failure has one line in the log for all requests that fail because of it. Has no
  * stack.
  */
 export class ReportedAlready extends Error {

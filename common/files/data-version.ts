@@ -57,7 +57,7 @@ export function isUpToDate(folder: string): boolean {
   return usableVersion(folder, UPGRADES.length) === UPGRADES.length
 }
 
-/** As `bringUpToDate`, without a change. For a process that does not hold the lock. */
+/** Checks what `bringUpToDate` checks, without a change, for a process that does not hold the lock. */
 export function requireUsableVersion(folder: string): void {
   usableVersion(folder, UPGRADES.length)
 }

@@ -159,7 +159,7 @@ async function gatewayOf(config: Config, log: Logger, ask: Ask): Promise<Gateway
   if (config.gatewayUrl !== undefined) return obtainGateway(config, log)
   if (servicesInWorkers(config)) {
     const { startServices } = await import('../../../services/services.js')
-    // Not in a thread of its own: only the main thread can share a port.
+    // The services run in the main thread, which alone can share a port.
     return startEmbedded(config, log, { platform: true, starter: { start: startServices } })
   }
   const { gateway, embedded, platform, payment } = await ask('services')
