@@ -144,7 +144,7 @@ function mostSpecific(
 
 /**
  * Returns the error of a request without an operation. A path below `/-/` that no operation has is a missing object to
- * clients of the virtual bucket.
+ * clients of the virtual bucket. Requests of S3 Control, which read-request.ts tells from those to a bucket, are named.
  */
 function unanswered(
   { method, resource, path }: Parameters<OperationTable['select']>[0],
@@ -158,6 +158,10 @@ function unanswered(
     return new S3Error('NoSuchKey', {
       message: 'There is nothing at this path. /-/capabilities lists what exists.',
       fields: { Key: path.slice('/-/'.length) },
+    })
+  if (resource === 'service' && path.startsWith('/v20180820/'))
+    return new S3Error('NotImplemented', {
+      message: `The call ${method} ${path.slice(0, 100)} of S3 Control is not implemented on this server. The plugin batch has those about jobs.`,
     })
   return new S3Error('MethodNotAllowed', {
     fields: { Method: method, ResourceType: resource.toUpperCase() },

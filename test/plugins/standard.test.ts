@@ -20,6 +20,15 @@ const REQUESTS = [
   { method: 'GET', target: '/-' },
 ] as const
 
+/** Requests of S3 Control, which the plugin batch answers in part. */
+const CONTROL = [
+  ['POST', '/v20180820/jobs'],
+  ['GET', '/v20180820/jobs'],
+  ['GET', '/v20180820/jobs/j-1'],
+  ['PUT', '/v20180820/jobs/j-1/tagging'],
+  ['GET', '/v20180820/configuration/publicAccessBlock'],
+] as const
+
 t.test('a list of plugins leaves the standard ones on, and none is none', async (t) => {
   const data = temporaryFolder(t)
   const listed = await startDealgate(t, { data, args: ['--plugin', 'deal'] })
@@ -37,6 +46,11 @@ t.test('a list of plugins leaves the standard ones on, and none is none', async 
   for (const request of REQUESTS.filter(({ target }) => ofService(target)))
     t.equal((await send(door, request)).status, request.target === '/-' ? 405 : 404, request.target)
   t.equal((await send(door, { method: 'GET', target: '/-/health' })).status, 200, 'the door says how it is by itself')
+  for (const [method, path] of CONTROL) {
+    const headers = { 'x-amz-account-id': '111122223333' }
+    const { status, body } = await send(door, { method, target: path, headers })
+    t.match({ status, body: body.toString() }, { status: 501, body: `${method} ${path} of S3 Control` })
+  }
   for (const method of ['GET', 'PUT', 'DELETE']) {
     for (const query of ['inventory=1&id=a', 'notification=1']) {
       const { status } = await send(door, { method, target: `/photos?${query}` })
