@@ -1,4 +1,7 @@
-/** The plugins that are part of S3. They run beside those that the configuration lists, unless it lists `none`. Each is loaded when it runs. */
+/**
+ * The plugins that are part of S3. They run beside those that the configuration lists, unless it lists `none`. Each is
+ * loaded when it runs.
+ */
 export const batch = () => import('../plugins/batch/index.js')
 export const self = () => import('../plugins/describe/index.js')
 export const inventory = () => import('../plugins/inventory/index.js')

@@ -343,7 +343,8 @@ t.test('comments name files that exist', async (t) => {
 })
 
 t.test('each room says where to start', async (t) => {
-  for (const room of ROOMS) {
+  const plugins = readdirSync('plugins', { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  for (const room of [...ROOMS, ...plugins.map(({ name }) => `plugins/${name}`)]) {
     const text = existsSync(`${room}/README.md`) ? readFileSync(`${room}/README.md`, 'utf8') : ''
     const title = `# ${posix.basename(room)}\n`
     t.ok(text.split('\n').length <= 16 && text.startsWith(title), `${room} has a README.md of at most 15 lines`)
