@@ -4,6 +4,7 @@
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -57,17 +58,13 @@ const ENTRIES = {
   index: 'cli/index.ts',
   plugin: 'src/plugin.ts',
   paid: 'plugins/paid/index.ts',
-  deal: 'plugins/deal/index.ts',
-  task: 'plugins/task/index.ts',
-  pay: 'plugins/pay/index.ts',
-  batch: 'plugins/batch/index.ts',
-  inventory: 'plugins/inventory/index.ts',
-  notifications: 'plugins/notifications/index.ts',
-  describe: 'plugins/describe/index.ts',
-  quota: 'plugins/quota/index.ts',
-  rewrap: 'plugins/rewrap/index.ts',
-  usage: 'plugins/usage/index.ts',
   testing: 'test/suites/plugin-suite.ts',
+  // Those of plugins: `dealgate/plugins/<name>` in package.json.
+  ...Object.fromEntries(
+    readdirSync(join(root, 'plugins'))
+      .filter((name) => existsSync(join(root, 'plugins', name, 'index.ts')) && name !== 'paid')
+      .map((name) => [`plugin-${name}`, `plugins/${name}/index.ts`]),
+  ),
 }
 
 /**

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -32,13 +32,22 @@ export async function npmPack(clone: string, folder: string, ...flags: string[])
   return join(folder, `dealgate-${readJson('package.json').version}.tgz`)
 }
 
+/** The files of a pattern, whose `*` is the name of a plugin. */
+function matched(folder: string, path: string): string[] {
+  if (!path.includes('*')) return [path]
+  const names = readdirSync(join(folder, 'dist/plugins')).filter((name) => name !== 'paid')
+  if (names.length === 0) throw new Error('the package contains no plugins')
+  return names.map((name) => path.replaceAll('*', name))
+}
+
 /** Every file that the exports, the programs and the manual pages of an unpacked package name is in it. */
 export function hasWhatItNames(t: Test, folder: string): void {
   const { exports, bin, man } = readJson(join(folder, 'package.json'))
   for (const entry of Object.values(exports) as (string | Record<string, string>)[]) {
     // The tests of this repository alone use that condition; the package contains one copy of the code.
     const { 'dealgate-source': _, ...targets } = typeof entry === 'string' ? { default: entry } : entry
-    for (const target of Object.values(targets)) t.ok(existsSync(join(folder, target)), `${target} is in the package`)
+    for (const target of Object.values(targets).flatMap((path) => matched(folder, path)))
+      t.ok(existsSync(join(folder, target)), `${target} is in the package`)
   }
   for (const page of [...Object.values<string>(bin), ...man])
     t.ok(existsSync(join(folder, page)), `${page} is in the package`)
