@@ -90,7 +90,7 @@ export async function sendAll(server: Endpoint, sendings: readonly Sending[]): P
   }
 }
 
-/** Sends requests until each succeeded: a server under load may ask to come again, with 503. Rejects after ten rounds. */
+/** Sends requests until each succeeded, since a server under load may answer 503. Rejects after ten rounds. */
 export async function sendUntilDone(server: Endpoint, sendings: readonly Sending[]): Promise<void> {
   let left = sendings
   for (let round = 1; left.length > 0; round++) {
