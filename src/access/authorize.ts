@@ -1,5 +1,5 @@
 import { S3Error } from '../../common/errors/s3-error.js'
-import type { ActionResource, Authorizer, BucketOwner, NeededRight, RequestedAction, Tag } from '../api/access.js'
+import type { ActionResource, Authorizer, BucketOwner, NeededRight, RequestedAction } from '../api/access.js'
 import type { Context } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Caller } from '../api/identity.js'
@@ -20,18 +20,15 @@ import { canOpen } from './policy.js'
 import { continuesUpload, ofVersion, requiredActions } from './required-actions.js'
 import { requireReadable } from './values/readable.js'
 
-/** Reads the tags that a write sets. Throws S3Error. */
-type TagsOf = (headers: RequestHead['headers']) => readonly Tag[] | undefined
-
 /**
  * MAY THIS CALLER DO THIS? Every request passes here when its caller and its operation are known, and before its body
  * can be read. What an operation learns later, such as the keys in a body, it asks the same `Context.authorizer`.
  * @throws S3Error AccessDenied, NoSuchBucket, MethodNotAllowed for the policy of another account's bucket, and
  *   ServiceUnavailable when the documents cannot be read
  */
-export async function authorize(row: Row, head: RequestHead, context: Context, tagsOf: TagsOf): Promise<void> {
+export async function authorize(row: Row, head: RequestHead, context: Context): Promise<void> {
   // Policies and ACLs, by the actions that the operation declares (required-actions.ts): answers.ts, decide.ts.
-  await decide(row, head, context, tagsOf)
+  await decide(row, head, context)
   // The right in the bucket: rights.ts.
   await requireNeeds(row.operation, head, context)
   // The owner of the bucket, if the client names it: expected-owner.ts. It may call the gateway.
@@ -60,7 +57,7 @@ export function isPassedOn({ access }: AnyOperation, caller: Caller | undefined,
  * The decision about the resource of the request. Operations with further resources, such as the source of a copy, ask
  * the same authorizer for each.
  */
-async function decide({ operation, plugin }: Row, head: RequestHead, context: Context, tagsOf: TagsOf): Promise<void> {
+async function decide({ operation, plugin }: Row, head: RequestHead, context: Context): Promise<void> {
   // The token of such a request is for the service behind the call, which decides.
   if (isPassedOn(operation, context.caller, head)) return
   const unsigned = !context.caller && operation.access !== 'public'
@@ -68,7 +65,7 @@ async function decide({ operation, plugin }: Row, head: RequestHead, context: Co
   // What policies see is what the operation does: a value that it could not read decides nothing.
   requireReadable(head, operation)
   const upload = continuesUpload(operation) ? await uploadOf(head, context) : undefined
-  const asked = requiredActions(operation, plugin, head, context.plugins.storageClasses, tagsOf, upload)
+  const asked = requiredActions(operation, plugin, head, context.plugins.storageClasses, upload)
   await context.authorizer.decide(...asked)
   if (!unsigned || operation.access === 'anonymous') return
   const granted =

@@ -1,8 +1,9 @@
-import type { RequestedAction, Tag } from '../api/access.js'
+import type { RequestedAction } from '../api/access.js'
 import type { StorageClasses } from '../api/context.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
 import type { UploadRecord } from '../api/uploads.js'
+import { taggingOfHeader } from '../http/tags.js'
 import { actionNames } from '../plugins/actions.js'
 import { isHotClass } from '../plugins/storage-class.js'
 
@@ -18,7 +19,6 @@ export function requiredActions(
   plugin: string,
   head: RequestHead,
   classes: StorageClasses,
-  tagsOf: (headers: RequestHead['headers']) => readonly Tag[] | undefined,
   upload?: Pick<UploadRecord, 'asked' | 'tags'>,
 ): readonly RequestedAction[] {
   const { action } = operation
@@ -30,7 +30,7 @@ export function requiredActions(
   if (writes) names.push(...ofHeaders(headers, classes))
   if (names.includes(DELETE_VERSION) && bypassesRetention(headers)) names.push(BYPASS)
   const prefix = key === undefined ? (head.query.get('prefix') ?? '') : undefined
-  const requested = writes ? tagsOf(headers) : upload?.tags
+  const requested = writes ? taggingOfHeader(headers) : upload?.tags
   const facts = upload ? { requested, headers: headersOfPart(headers, upload) } : requested && { requested }
   const more = versionId === undefined ? facts : { ...facts, versionId }
   return names.map((name) => ({ bucket, key, prefix, ...ofWrite(name, more, writes) }))

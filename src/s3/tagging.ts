@@ -5,10 +5,10 @@ import type { S3Request } from '../api/request.js'
 import type { Precondition } from '../api/store.js'
 import { requireDocument } from '../http/read-request.js'
 import { empty, noContent, xml } from '../http/reply.js'
+import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from '../http/tags.js'
 import { defineOperation } from '../plugins/define-plugin.js'
 import { bucketSetting } from './bucket/bucket-setting.js'
 import { causeOf } from './object/attributes.js'
-import { BUCKET_TAGS, OBJECT_TAGS, readTagging, taggingDocument } from './tags.js'
 import { refOf, versionHeaders } from './versions/version.js'
 
 /** An object without tags has an empty set; only buckets answer NoSuchTagSet. */

@@ -26,7 +26,6 @@ import { versionHeader } from '../plugins/calls/answer-now.js'
 import { errorFormatOf } from '../plugins/calls/format.js'
 import { type OperationTable, refuseVersion2, type Selected } from '../plugins/table.js'
 import type { GatewayLinks } from '../s3/share.js'
-import { taggingOfHeader } from '../s3/tags.js'
 import { describeRequest, requestId } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { BucketLogs } from './bucket-logs.js'
@@ -106,7 +105,7 @@ export function createHandle(deps: HandleDeps): (incoming: IncomingMessage, outg
       selected = link ?? deps.table.select(head) // MethodNotAllowed, NotImplemented, InvalidArgument, NoSuchKey
       refuseVersion2(selected.operation, caller) // InvalidRequest
       context = contextOf(deps.contexts, selected.operation, caller, head) // AccessDenied for unsigned requests
-      await authorize(selected, head, context, taggingOfHeader) // AccessDenied, NoSuchBucket, MethodNotAllowed, ServiceUnavailable
+      await authorize(selected, head, context) // AccessDenied, NoSuchBucket, MethodNotAllowed, ServiceUnavailable
       request = toRequest(head, caller, selected, incoming, outgoing, deps) // InvalidDigest, InvalidRequest, NotImplemented
       reply = await run(selected.operation, request, context, deps) // the errors of the operation, SlowDown
     } catch (thrown) {

@@ -13,7 +13,6 @@ import { errorReply, toS3Error } from '../http/error-reply.js'
 import { refuseLongKey } from '../http/read-request.js'
 import { authorize as authorizeCall } from '../plugins/calls/prepare.js'
 import type { OperationTable } from '../plugins/table.js'
-import { taggingOfHeader } from '../s3/tags.js'
 import { requestId } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { BucketLogs } from './bucket-logs.js'
@@ -60,7 +59,7 @@ export function performer({
       bucketLogs?.ended(entry, { incoming, head, caller, context, reply, started, answered, length })
     }
     try {
-      await authorize(selected, head, context, taggingOfHeader)
+      await authorize(selected, head, context)
       const { plugin, params } = selected
       const body = ownBody(head, caller.payload.bytes, limits)
       const request = { ...head, plugin, params, body, signal } as S3Request
@@ -86,7 +85,7 @@ export function decider(deps: Pick<PerformDeps, 'contexts' | 'table' | 'limits' 
     const selected = deps.table.select(head)
     const { operation, plugin, params } = selected
     const context = deps.contexts.for(caller, operation, head)
-    await authorize(selected, head, context, taggingOfHeader)
+    await authorize(selected, head, context)
     if (!operation.call) return
     const body = ownBody(head, caller.payload.bytes, deps.limits)
     const signal = new AbortController().signal

@@ -10,7 +10,6 @@ import { allows, type PublicAction } from '../gateway/account/policies.js'
 import { actionNames } from '../plugins/actions.js'
 import { authorize as authorizeCall } from '../plugins/calls/prepare.js'
 import type { OperationTable, Row } from '../plugins/table.js'
-import { taggingOfHeader } from '../s3/tags.js'
 import type { Contexts } from './context.js'
 
 /** What a request would be. */
@@ -60,7 +59,7 @@ export function simulator({ contexts, table }: SimulateDeps): Simulate {
       const anonymous = isAnonymous(operation, caller, head)
       const context = anonymous ? contexts.anonymous(operation, head) : contexts.for(caller, operation, head)
       try {
-        await authorize(row, head, context, taggingOfHeader)
+        await authorize(row, head, context)
         if (operation.call) await authorizeCall(operation.call, { ...head, plugin: row.plugin } as never, context)
       } finally {
         reason = context.authorizer.reason

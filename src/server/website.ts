@@ -25,7 +25,6 @@ import {
   type WebsiteConfiguration,
 } from '../s3/bucket/website.js'
 import { REDIRECT } from '../s3/object/attributes.js'
-import { taggingOfHeader } from '../s3/tags.js'
 import { describeRequest, requestId } from './access-log.js'
 import type { HandleDeps } from './handle.js'
 import { admitClient } from './traffic/traffic.js'
@@ -213,7 +212,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     try {
       const context = deps.contexts.anonymous(operation, head)
       seen.context = context
-      await authorize(selected, head, context, taggingOfHeader)
+      await authorize(selected, head, context)
       const body = openBody(incoming, head, { kind: 'unsigned' }, deps.limits)
       const request = new ArrivedRequest(head, selected, body, outgoing) as S3Request
       const run = operation.run as (request: S3Request, context: Context) => Promise<Reply>

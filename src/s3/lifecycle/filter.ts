@@ -9,7 +9,7 @@ import {
   type XmlNode,
 } from '../../../common/xml.js'
 import type { Tag } from '../../api/access.js'
-import { checkTags, OBJECT_TAGS } from '../tags.js'
+import { checkTags, OBJECT_TAGS } from '../../http/tags.js'
 
 /** Selects the objects of a rule: those that match all given conditions. */
 export interface LifecycleFilter {

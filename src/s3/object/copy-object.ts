@@ -11,10 +11,10 @@ import type { CustomerKey, EncryptionOrder } from '../../api/encryption.js'
 import type { LateDocument, S3Request } from '../../api/request.js'
 import type { Precondition, PutRequest, PutResult, StoredObject } from '../../api/store.js'
 import { late } from '../../http/reply.js'
+import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../../http/tags.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { aclOfWrite } from '../access/acl-operations.js'
 import { OBJECT_ACL_HEADERS } from '../access/acl-syntax.js'
-import { TAGGING, TAGGING_DIRECTIVE, taggingOfCopy } from '../tags.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
 import {
   causeOf,
