@@ -11,8 +11,9 @@ import { addTo, isUploadId, newFile, partNumberOf, type Staging } from './stagin
  * The bytes of parts as files, on local disk or on a file system that several proxies share: `<folder>/<upload
  * id>/<part number>-<random>`. Callers open no part while its folder is removed.
  */
-export class FolderStaging extends OpenParts<StagedPart> implements Staging {
+export class FolderStaging implements Staging {
   readonly lists: boolean
+  readonly #parts = new OpenParts<StagedPart>()
   readonly #folder: string
   readonly #bytes: StagedBytes
   /** While `count` looks: bytes that were removed since it began, by upload. */
@@ -23,7 +24,6 @@ export class FolderStaging extends OpenParts<StagedPart> implements Staging {
    * @param shared other proxies stage parts in the folder, too: a listing of a network file system may be out of date
    */
   constructor(folder: string, bytes: StagedBytes, { shared = false } = {}) {
-    super()
     this.#folder = folder
     this.#bytes = bytes
     this.lists = !shared
@@ -42,7 +42,15 @@ export class FolderStaging extends OpenParts<StagedPart> implements Staging {
     const folder = this.#pathOf(uploadId)
     const name = newFile(partNumber)
     const room = this.#bytes.roomFor(uploadId, owner, length)
-    return this.openIn(room, uploadId, (gone) => StagedPart.open(folder, name, { room, gone }))
+    return this.#parts.open(room, uploadId, (gone) => StagedPart.open(folder, name, { room, gone }))
+  }
+
+  keep(uploadId: string, file: string): void {
+    this.#parts.keep(uploadId, file)
+  }
+
+  close(): Promise<void> {
+    return this.#parts.discardAll()
   }
 
   async check(uploadId: string, part: PartRecord): Promise<void> {
@@ -90,7 +98,7 @@ export class FolderStaging extends OpenParts<StagedPart> implements Staging {
   }
 
   async removeUpload(uploadId: string): Promise<void> {
-    await Promise.all(this.openParts(uploadId).map((part) => part.end()))
+    await Promise.all(this.#parts.of(uploadId).map((part) => part.end()))
     try {
       await rm(this.#pathOf(uploadId), { recursive: true, force: true })
       this.#give(uploadId, Number.POSITIVE_INFINITY)
@@ -135,7 +143,7 @@ export class FolderStaging extends OpenParts<StagedPart> implements Staging {
   }
 
   async filesBefore(uploadId: string, before: number): Promise<Map<number, string[]>> {
-    const open = new Set(this.openParts(uploadId).map((part) => part.file))
+    const open = new Set(this.#parts.of(uploadId).map((part) => part.file))
     const old = new Map<number, string[]>()
     for (const [number, names] of await this.files(uploadId)) {
       for (const name of names) {

@@ -23,15 +23,15 @@ const REMOVALS = 8
 const FOLDER_PARTS = 100
 
 /** The bytes of parts at a store that all proxies reach: `<upload id>/<part number / 100>/<part number>-<random>`. */
-export class RemoteStaging extends OpenParts<RemoteStagedPart> implements Staging {
+export class RemoteStaging implements Staging {
   readonly lists = false
+  readonly #parts = new OpenParts<RemoteStagedPart>()
   readonly #options: RemoteStagingOptions
   /** Removals of whole uploads, one after the other. Never rejects. */
   #removals: Promise<void> = Promise.resolve()
   #closed = false
 
   constructor(options: RemoteStagingOptions) {
-    super()
     this.#options = options
   }
 
@@ -50,14 +50,18 @@ export class RemoteStaging extends OpenParts<RemoteStagedPart> implements Stagin
     const file = newFile(partNumber)
     const name = nameOf(uploadId, file)
     const room = bytes.roomFor(uploadId, owner, length)
-    return this.openIn(room, uploadId, (gone) =>
+    return this.#parts.open(room, uploadId, (gone) =>
       RemoteStagedPart.open(file, length, { parts, name, room, spool, gone }),
     )
   }
 
+  keep(uploadId: string, file: string): void {
+    this.#parts.keep(uploadId, file)
+  }
+
   async check(uploadId: string, part: PartRecord): Promise<void> {
     const isHere = ({ file, committed }: RemoteStagedPart) => file === part.file && committed === part.size
-    if (this.openParts(uploadId).some(isHere)) return
+    if (this.#parts.of(uploadId).some(isHere)) return
     const found = await this.#find(uploadId, part.file)
     if (found?.size !== part.size || partNumberOf(part.file) !== part.partNumber) throw partMissing(part, found?.size)
   }
@@ -67,7 +71,7 @@ export class RemoteStaging extends OpenParts<RemoteStagedPart> implements Stagin
   }
 
   async filesBefore(uploadId: string, before: number): Promise<Map<number, string[]>> {
-    const open = new Set(this.openParts(uploadId).map((part) => part.file))
+    const open = new Set(this.#parts.of(uploadId).map((part) => part.file))
     const found = new Map<number, string[]>()
     for await (const { name, changed } of this.#list(uploadId)) {
       const file = fileOf(name)
@@ -94,7 +98,7 @@ export class RemoteStaging extends OpenParts<RemoteStagedPart> implements Stagin
 
   /** An upload may have 10,000 parts, and each takes a call: the caller does not wait for that. */
   async removeUpload(uploadId: string, logger: Logging): Promise<void> {
-    await Promise.all(this.openParts(uploadId).map((part) => part.end()))
+    await Promise.all(this.#parts.of(uploadId).map((part) => part.end()))
     this.#options.bytes.give(uploadId, Number.POSITIVE_INFINITY)
     this.#removals = this.#removals.then(() => this.#removeAll(uploadId, logger))
   }
@@ -122,9 +126,9 @@ export class RemoteStaging extends OpenParts<RemoteStagedPart> implements Stagin
     return last
   }
 
-  override async close(): Promise<void> {
+  async close(): Promise<void> {
     this.#closed = true
-    await super.close()
+    await this.#parts.discardAll()
     await this.#removals
   }
 

@@ -110,11 +110,11 @@ export class StagedPart implements OpenPart {
 }
 
 /** The parts that a process is writing, or has written and neither kept nor discarded. */
-export abstract class OpenParts<Part extends OpenPart> {
+export class OpenParts<Part extends OpenPart> {
   readonly #parts = new Map<string, Set<Part>>()
 
   /** @param open gets what the part calls once it needs no attention any more */
-  protected async openIn(room: PartRoom, uploadId: string, open: (gone: () => void) => Promise<Part>): Promise<Part> {
+  async open(room: PartRoom, uploadId: string, open: (gone: () => void) => Promise<Part>): Promise<Part> {
     try {
       const part = await open(() => this.#forget(uploadId, part))
       const parts = this.#parts.get(uploadId)
@@ -127,15 +127,16 @@ export abstract class OpenParts<Part extends OpenPart> {
     }
   }
 
-  protected openParts(uploadId: string): readonly Part[] {
+  /** Those of one upload. */
+  of(uploadId: string): readonly Part[] {
     return [...(this.#parts.get(uploadId) ?? [])]
   }
 
   keep(uploadId: string, file: string): void {
-    for (const part of this.openParts(uploadId)) if (part.file === file) part.keep()
+    for (const part of this.of(uploadId)) if (part.file === file) part.keep()
   }
 
-  async close(): Promise<void> {
+  async discardAll(): Promise<void> {
     await Promise.all([...this.#parts.values()].flatMap((parts) => [...parts].map((part) => part.discard())))
   }
 
