@@ -37,6 +37,7 @@ const SOURCES = [
     'common',
     'services',
     'src',
+    'engines',
     'plugins',
     'cli',
     'test/suites',
@@ -58,6 +59,9 @@ const ENTRIES = {
   index: 'cli/index.ts',
   plugin: 'src/plugin.ts',
   paid: 'plugins/paid/index.ts',
+  // Loaded by their names, when the state is in such a database.
+  'engine-redis': 'engines/redis/index.ts',
+  'engine-postgres': 'engines/postgres/index.ts',
   testing: 'test/suites/plugin-suite.ts',
   // Those of plugins: `dealgate/plugins/<name>` in package.json.
   ...Object.fromEntries(

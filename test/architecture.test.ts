@@ -31,6 +31,7 @@ const ROOMS = [
   'src/access',
   'src/s3',
   'src/server',
+  'engines',
   'services',
   'cli',
 ]
@@ -54,6 +55,12 @@ const rules: readonly Rule[] = [
     rule: 'the proxy knows the services only over HTTP; the command line starts both',
     from: /^(src|plugins|common)\//,
     never: /^services\//,
+    typesToo: true,
+  },
+  {
+    rule: 'the door loads the engine of a database by its name alone, so that it runs without those that it does not use',
+    from: /^src\//,
+    never: /^(engines\/|npm:(pg|@keyv\/))/,
     typesToo: true,
   },
   {
@@ -93,7 +100,7 @@ const HOMES: Readonly<Record<string, string>> = {
   'http-proxy-middleware': 'src/server/passthrough-forward.ts',
   'ipaddr.js': 'common/cidr.ts',
   keyv: 'src/state/',
-  '@keyv/': 'src/state/',
+  '@keyv/': 'engines/',
   pino: 'common/log.ts',
   'prom-client': 'common/render-metrics.ts',
   // It may be absent.
@@ -116,7 +123,7 @@ const MAX_LINES = 350
 const MAX_COLUMNS = 120
 /** Most entries in `src/`. */
 const MAX_ENTRIES = 15
-const PRODUCT = ['common', 'services', 'src', 'plugins', 'cli']
+const PRODUCT = ['common', 'services', 'src', 'engines', 'plugins', 'cli']
 const files = sources(...PRODUCT, 'test/suites')
 const product = [...files.keys()].filter((file) => !file.startsWith('test/'))
 const examples = sources('examples')

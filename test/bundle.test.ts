@@ -11,6 +11,7 @@ t.test('npm start says that it builds, when it does', async (t) => {
     'common',
     'services',
     'src',
+    'engines',
     'plugins',
     'cli',
     'test/suites',

@@ -32,6 +32,7 @@ const BUILT = [
   'dist/common',
   'dist/services',
   'dist/src',
+  'dist/engines',
   'dist/plugins',
   'dist/cli',
   'dist/test/suites',

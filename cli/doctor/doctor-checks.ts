@@ -165,7 +165,7 @@ async function checkDatabases(config: Config): Promise<Finding | undefined> {
   if (config.gatewayUrl !== undefined) return undefined
   const [{ examineDatabases }, { postgresAdvice }] = await Promise.all([
     import('../../services/databases.js'),
-    import('../../src/state/postgres/backend.js'),
+    import('../../engines/postgres/backend.js'),
   ])
   return examineDatabases(servicesFolder(config), config.database, postgresAdvice)
 }

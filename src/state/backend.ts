@@ -32,6 +32,15 @@ export interface Backend {
   close(): Promise<void>
 }
 
+/**
+ * Opens the records in a database that several proxies share: the default export of an engine. Throws StateError
+ * STATE_UNREACHABLE when the database does not answer or refuses the connection.
+ * @param url with the password; it must not appear in messages
+ * @param timeoutMs longest wait for the answer to a call
+ * @param leaseMs length of the leases behind locks, ms; default 30,000
+ */
+export type OpenEngine = (url: string, log: Logger, timeoutMs: number, leaseMs?: number) => Promise<Backend>
+
 export interface StateOptions {
   /** The data folder; created when absent. Always holds spool files, whatever `url` says. */
   readonly data: string

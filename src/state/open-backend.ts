@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { requireUsableVersion } from '../../common/files/data-version.js'
-import type { Backend, BackendOptions, StateOptions } from './backend.js'
+import type { Backend, BackendOptions, OpenEngine, StateOptions } from './backend.js'
 import { StateError } from './errors.js'
 import { type FolderIdentity, makeFolder, readFolderRecord } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
@@ -33,22 +33,12 @@ export function kindOf(url: string | undefined): StoreKind {
   }
 }
 
-/** Loads the clients of Redis and PostgreSQL only when they are needed. */
+/** Loads the engine of a database by the name of its entry, and only when it is needed: it stands beside the door. */
 export async function openBackend(kind: StoreKind, options: BackendOptions, folder: string): Promise<Backend> {
-  const { timeoutMs = TIMEOUT_MS, leaseMs } = options
-  switch (kind) {
-    case 'sqlite':
-      return openSqliteBackend(folder, options)
-    case 'redis':
-      return (await import('./redis/backend.js')).openRedisBackend(options.url ?? '', options.log, timeoutMs, leaseMs)
-    case 'postgres':
-      return (await import('./postgres/backend.js')).openPostgresBackend(
-        options.url ?? '',
-        options.log,
-        timeoutMs,
-        leaseMs,
-      )
-  }
+  if (kind === 'sqlite') return openSqliteBackend(folder, options)
+  const { url = '', log, timeoutMs = TIMEOUT_MS, leaseMs } = options
+  const engine = (await import(`dealgate/engines/${kind}`)) as { readonly default: OpenEngine }
+  return engine.default(url, log, timeoutMs, leaseMs)
 }
 
 interface StoreFindings {

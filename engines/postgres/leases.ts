@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { type Lease, type LeaseStore, WAITING_MS } from '../locks/memory-leases.js'
-import { STORE } from '../signals.js'
+import { type Lease, type LeaseStore, WAITING_MS } from '../../src/state/locks/memory-leases.js'
+import { STORE } from '../../src/state/signals.js'
 import { POSTGRES_CHANNEL } from './signals.js'
 
 const ACQUIRE = 'SELECT dealgate_lease_take($1, $2, $3, $4, $5, $6) AS time'

@@ -1,6 +1,6 @@
 import { KeyvPostgres, type KeyvPostgresOptions } from '@keyv/postgres'
 import type { Pool } from 'pg'
-import { fenceIn, type SwapStore } from '../records/table.js'
+import { fenceIn, type SwapStore } from '../../src/state/records/table.js'
 
 const PAGE = 500
 

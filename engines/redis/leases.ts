@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Lease, type LeaseStore, WAITING_MS } from '../locks/memory-leases.js'
-import { CHANNEL, STORE } from '../signals.js'
+import { type Lease, type LeaseStore, WAITING_MS } from '../../src/state/locks/memory-leases.js'
+import { CHANNEL, STORE } from '../../src/state/signals.js'
 
 /** The part of a Redis client that is used here: runs a script. */
 type RunScript = (script: string, keys: string[], args: string[]) => Promise<unknown>

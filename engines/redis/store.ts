@@ -1,5 +1,5 @@
 import KeyvRedis, { type RedisClientType } from '@keyv/redis'
-import type { SwapStore } from '../records/table.js'
+import type { SwapStore } from '../../src/state/records/table.js'
 
 const PAGE = 500
 
