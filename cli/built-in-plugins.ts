@@ -1,6 +1,7 @@
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../plugins/notifications/webhooks.js'
 import type { Config } from './config/config.js'
 import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from './process/load-plugins.js'
+import type { Managed } from './serve/managed.js'
 import * as shipped from './shipped-plugins.js'
 import * as standard from './standard-plugins.js'
 
@@ -33,17 +34,24 @@ type PluginConfig = Pick<
   | 'inventoryRate'
 >
 
+/** What the calls for keys and accounts change in a server that runs. */
+type Stores = Pick<Managed, 'keys' | 'accounts'>
+
 /**
  * Loads the configured plugins, or the built-in ones, and no code of others. The standard ones run beside a list that
  * does not name them, but not beside an empty one. Throws PluginError.
+ * @param managed absent where the plugins are only described
  */
-export async function obtainPlugins(config: PluginConfig): Promise<LoadedPlugin[]> {
+export async function obtainPlugins(config: PluginConfig, managed?: Stores): Promise<LoadedPlugin[]> {
   const { plugins } = config
   const listed = plugins ?? Object.keys(shipped).map(useOf)
   const runs = (name: string) => listed.some(({ use }) => use === name)
   const others = Object.keys(standardPlugins).filter((name) => !runs(name))
   const added = plugins?.length === 0 ? [] : others.map(useOf)
-  const own = pluginOptionsOf(config)
+  const own: Readonly<Record<string, object>> = {
+    ...pluginOptionsOf(config),
+    ...(managed && { keys: { store: managed.keys }, accounts: { store: managed.accounts } }),
+  }
   const uses = [...added, ...listed].map((one) => (own[one.use] ? { ...one, options: own[one.use] } : one))
   return loadPlugins(uses, await builtInPlugins(uses.map(({ use }) => use)))
 }

@@ -2,9 +2,11 @@
  * The plugins that are part of S3. They run beside those that the configuration lists, unless it lists `none`. Each is
  * loaded when it runs.
  */
+export const accounts = () => import('../plugins/accounts/index.js')
 export const batch = () => import('../plugins/batch/index.js')
 export const self = () => import('../plugins/describe/index.js')
 export const inventory = () => import('../plugins/inventory/index.js')
+export const keys = () => import('../plugins/keys/index.js')
 export const notifications = () => import('../plugins/notifications/index.js')
 export const quota = () => import('../plugins/quota/index.js')
 export const encryption = () => import('../plugins/rewrap/index.js')

@@ -168,3 +168,16 @@ export { jobDocument } from './plugins/jobs/document.js'
 export { pathOf, targetText } from './plugins/table.js'
 /** The documents of a bucket that operations of S3 read. */
 export { bucketReads } from './s3/bucket/bucket-reads.js'
+
+// MANAGEMENT: key pairs and accounts of a server, and who may change them.
+
+/** Texts that are no JSON of S3: a surrogate alone, and a name that an object has twice. */
+export { hasLoneSurrogate, repeatedName } from '../common/json.js'
+/** What is wrong with the policies of an identity. */
+export { identityPolicyProblem } from './access/documents.js'
+/** Identities as the file of key pairs has them, and what is wrong with one. */
+export { identitySchema, type PolicyProblem, placeOf, policyProblems } from './auth/identity-schema.js'
+/** Whether the name of a principal is that of a temporary session. */
+export { isNameOfSession } from './s3/sts/principals.js'
+/** Admits the callers that may manage a server, once for each signature. */
+export { type AdmitOperator, admission, requireOwnAccount } from './server/manage/operators.js'

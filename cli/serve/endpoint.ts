@@ -74,7 +74,14 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   certificateMetrics(metrics, givenCertificates(config, tls))
-  const plugins = (await obtainPlugins(config)).map(({ plugin }) => plugin)
+  let current = config
+  const managed = openManaged({
+    config: () => current,
+    checks: () => ({ owner: identities.owner, policyProblem }),
+    log,
+  })
+  cleanup.defer(() => managed.close())
+  const plugins = (await obtainPlugins(config, managed)).map(({ plugin }) => plugin)
   const policyProblem = (document: unknown) =>
     identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins]))
   const identities = new Identities(log, policyProblem)
@@ -86,13 +93,6 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const gateway = await options.gateway()
   cleanup.defer(() => gateway.stop())
   const logFiles = await openLogFiles({ config, log, cleanup })
-  let current = config
-  const managed = openManaged({
-    config: () => current,
-    checks: () => ({ owner: identities.owner, policyProblem }),
-    log,
-  })
-  cleanup.defer(() => managed.close())
   const proxy = await createProxy({
     ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys }, log),
     ...(worker && { worker }),
@@ -101,8 +101,6 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     ...(scrape && { scrape }),
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => options.reload(requestId),
-    keys: managed.keys,
-    ...(managed.accounts && { accounts: managed.accounts }),
     shownOptions: () => shownOptions(current),
     plugins,
     pluginsChecked: true,

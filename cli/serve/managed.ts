@@ -1,9 +1,9 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
+import type { AccountStore } from '../../plugins/accounts/index.js'
+import type { KeyStore } from '../../plugins/keys/key-store.js'
 import type { AccountRegistry } from '../../services/gateway/accounts/account-registry.js'
 import type { CredentialsChecks } from '../../src/auth/credentials-file.js'
-import type { AccountStore } from '../../src/server/manage/account-calls.js'
-import type { KeyStore } from '../../src/server/manage/key-store.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
@@ -21,7 +21,7 @@ interface ManagedOptions {
 }
 
 /** What an operator manages by calls. */
-interface Managed {
+export interface Managed {
   /** The key pairs in the credentials file, which every process of the server follows. */
   readonly keys: KeyStore
   /** The accounts of the embedded gateway, in its data folder, which it follows; undefined with another gateway. */

@@ -2,7 +2,6 @@ import { identityPolicyProblem } from '../access/documents.js'
 import type { Credentials, GatewayAccount } from '../api/identity.js'
 import type { Plugin } from '../api/plugin.js'
 import { AccountNames, staticCredentials } from '../auth/credentials.js'
-import type { PolicyProblem } from '../auth/identity-schema.js'
 import { jobsPlugin } from '../plugins/jobs/job-calls.js'
 import { combinePlugins, type PluginSet } from '../plugins/running-plugins.js'
 import { s3Plugin } from '../s3/index.js'
@@ -11,10 +10,7 @@ import { accessPlugin } from './access-calls.js'
 import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
 import type { LiveSettings } from './live.js'
-import { accountsPlugin } from './manage/account-calls.js'
 import type { Changes } from './manage/changes.js'
-import { keysPlugin } from './manage/key-calls.js'
-import { admission } from './manage/operators.js'
 import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-plugin.js'
@@ -32,8 +28,6 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
   serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
-  keysPlugin({ keys: undefined, policyProblem: noGateway, admit: noGateway }),
-  accountsPlugin(undefined, noGateway),
   accessPlugin({ simulate: noGateway, credentials: noGateway }),
   stsPlugin({
     sessions: { issue: noGateway },
@@ -48,13 +42,12 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 ]
 
 interface CorePluginDeps {
-  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'keys' | 'accounts' | 'shownOptions'>
-  readonly backends: Pick<Backends, 'state' | 'pool'>
+  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'shownOptions'>
+  readonly backends: Pick<Backends, 'pool'>
   readonly sts: StsDeps
   readonly scrape: ScrapeFor
   readonly activity: Pick<Activity, 'lastDay'>
   readonly changes: Changes
-  readonly policyProblem: PolicyProblem
   readonly access: Parameters<typeof accessPlugin>[0]
 }
 
@@ -66,10 +59,8 @@ function createCorePlugins({
   scrape,
   activity,
   changes,
-  policyProblem,
   access,
 }: CorePluginDeps): readonly Plugin[] {
-  const admit = admission(backends.state)
   return [
     s3Plugin,
     jobsPlugin,
@@ -80,8 +71,6 @@ function createCorePlugins({
       changes: () => changes,
       options: options.shownOptions,
     }),
-    keysPlugin({ keys: options.keys, policyProblem, admit }),
-    accountsPlugin(options.accounts, admit),
     accessPlugin(access),
     stsPlugin(sts),
     ...(options.metricsApart ? [] : [metricsPlugin(scrape)]),
@@ -134,7 +123,6 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     scrape,
     activity,
     changes,
-    policyProblem,
     access: { simulate, credentials: (accessKeyId) => credentials(accessKeyId) },
   })
   const plugins: PluginSet = combinePlugins({

@@ -14,8 +14,6 @@ import type { OperationTable } from '../plugins/table.js'
 import type { WorkerOfServer } from '../state/backend.js'
 import type { AuditLog } from './audit.js'
 import type { ConsoleAddress } from './console-address.js'
-import type { AccountStore } from './manage/account-calls.js'
-import type { KeyStore } from './manage/key-store.js'
 import type { ShownOption } from './manage/list-options.js'
 import type { ScrapeFor } from './metrics/metrics-plugin.js'
 import type { Reload } from './server-plugin.js'
@@ -69,10 +67,6 @@ export interface ProxyOptions {
   traffic?: TrafficBounds
   /** What `POST /-/reload` does; default NotImplemented. */
   reload?: Reload
-  /** What the calls of `/-/keys/v1` manage; default NotImplemented. `identities` must find its key pairs. */
-  keys?: KeyStore
-  /** What the calls of `/-/accounts/v1` manage; default NotImplemented. */
-  accounts?: AccountStore
   /** The options in force, without secrets, for `/-/options/v1`; default NotImplemented. */
   shownOptions?: () => readonly ShownOption[]
   log?: Logger

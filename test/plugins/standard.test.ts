@@ -17,6 +17,8 @@ const REQUESTS = [
   { method: 'GET', target: '/photos?x-quota=' },
   { method: 'GET', target: '/-/batch/v1' },
   { method: 'GET', target: '/-/capabilities' },
+  { method: 'GET', target: '/-/keys/v1' },
+  { method: 'GET', target: '/-/accounts/v1' },
   { method: 'GET', target: '/-' },
 ] as const
 

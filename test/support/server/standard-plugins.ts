@@ -1,6 +1,8 @@
+import accounts from '../../../plugins/accounts/index.js'
 import batch from '../../../plugins/batch/index.js'
 import self from '../../../plugins/describe/index.js'
 import inventory from '../../../plugins/inventory/index.js'
+import keys from '../../../plugins/keys/index.js'
 import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
 import encryption from '../../../plugins/rewrap/index.js'
@@ -26,6 +28,8 @@ export function standardPlugins(options: StandardOptions = {}): readonly Plugin[
     quota(),
     encryption(),
     self(),
+    keys(),
+    accounts(),
     usage(),
   ]
 }

@@ -1,9 +1,13 @@
-import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import type { Plugin } from '../../api/plugin.js'
-import { withChanges } from '../../plugins/calls/call.js'
-import { defineCall } from '../../plugins/calls/define-call.js'
-import { type AdmitOperator, requireOwnAccount } from './operators.js'
+import {
+  type AdmitOperator,
+  admission,
+  defineCall,
+  definePlugin,
+  requireOwnAccount,
+  S3Error,
+  withChanges,
+  z,
+} from 'dealgate/plugin'
 
 /** What an account may store in all of its buckets; null for no bound. */
 interface Quota {
@@ -65,22 +69,33 @@ const secret = z.string().describe('Shown in this answer only.')
 const keyIds = z.array(z.string()).meta({ element: 'Key' })
 
 /** The calls by which an operator manages the accounts of the embedded gateway. */
-export function accountsPlugin(accounts: AccountStore | undefined, admit: AdmitOperator): Plugin {
-  const store = (): AccountStore => {
-    if (accounts) return accounts
-    throw new S3Error('NotImplemented', { message: 'The accounts of this gateway are managed there.' })
-  }
-  return Object.freeze({
-    name: 'accounts',
-    operations: [
-      listAccounts(store),
-      addAccount(store, admit),
-      rotateAccount(store, admit),
-      setAccountQuota(store, admit),
-      removeAccount(store, admit),
-    ],
-  })
-}
+export default definePlugin({
+  name: 'accounts',
+  standard: true,
+  summary: 'Calls that manage the accounts of the embedded gateway.',
+  options: z.object({
+    store: z
+      .custom<AccountStore>((value) => typeof Object(value).setQuota === 'function', 'must be an AccountStore')
+      .optional()
+      .describe('What keeps the accounts, for programs; the command line gives its own.'),
+  }),
+  create({ store: accounts }, host) {
+    const store = (): AccountStore => {
+      if (accounts) return accounts
+      throw new S3Error('NotImplemented', { message: 'The accounts of this gateway are managed there.' })
+    }
+    const admit = admission(host.state)
+    return {
+      operations: [
+        listAccounts(store),
+        addAccount(store, admit),
+        rotateAccount(store, admit),
+        setAccountQuota(store, admit),
+        removeAccount(store, admit),
+      ],
+    }
+  },
+})
 
 type Store = () => AccountStore
 

@@ -1,8 +1,14 @@
-import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { hasLoneSurrogate, repeatedName } from '../../../common/json.js'
-import type { Identity } from '../../api/identity.js'
-import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../auth/identity-schema.js'
+import {
+  hasLoneSurrogate,
+  type Identity,
+  identitySchema,
+  type PolicyProblem,
+  placeOf,
+  policyProblems,
+  repeatedName,
+  S3Error,
+  z,
+} from 'dealgate/plugin'
 
 /** One right in a request and in an answer. */
 const right = z.strictObject({

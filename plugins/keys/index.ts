@@ -1,16 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import type { Jobs } from '../../api/context.js'
-import type { Plugin } from '../../api/plugin.js'
-import type { PolicyProblem } from '../../auth/identity-schema.js'
-import { withChanges } from '../../plugins/calls/call.js'
-import { defineCall } from '../../plugins/calls/define-call.js'
-import { hasEnded } from '../../plugins/jobs/record.js'
-import { isNameOfSession } from '../../s3/sts/principals.js'
+import {
+  type AdmitOperator,
+  admission,
+  defineCall,
+  definePlugin,
+  hasEnded,
+  identityPolicyProblem,
+  isNameOfSession,
+  type Jobs,
+  type PolicyProblem,
+  requireOwnAccount,
+  S3Error,
+  withChanges,
+  z,
+} from 'dealgate/plugin'
 import { asked, asks, checked, keyFacts, mayWords, shown } from './key-documents.js'
 import { accountOf, changeOne, type KeyStore, known } from './key-store.js'
-import { type AdmitOperator, requireOwnAccount } from './operators.js'
+
+export type { KeyStore } from './key-store.js'
 
 interface KeyCallsDeps {
   /** Undefined where a program keeps the key pairs that this server accepts. */
@@ -27,12 +34,24 @@ const secret = z.string().describe('Shown in this answer only.')
 const jobIds = z.array(z.string()).meta({ element: 'JobId' })
 
 /** The calls by which an operator manages the key pairs of the server. */
-export function keysPlugin(deps: KeyCallsDeps): Plugin {
-  return Object.freeze({
-    name: 'keys',
-    operations: [listKeys(deps), addKey(deps), setKeyRights(deps), rotateKey(deps), removeKey(deps)],
-  })
-}
+export default definePlugin({
+  name: 'keys',
+  standard: true,
+  summary: 'Calls that manage the key pairs which the server accepts.',
+  options: z.object({
+    store: z
+      .custom<KeyStore>((value) => typeof Object(value).change === 'function', 'must be a KeyStore')
+      .optional()
+      .describe(
+        'What keeps the key pairs, which `identities` must find, for programs. The command line gives its own.',
+      ),
+  }),
+  create({ store }, host) {
+    const policyProblem = (document: unknown) => identityPolicyProblem(document, host.own.plugins.actions)
+    const deps = { keys: store, policyProblem, admit: admission(host.state) }
+    return { operations: [listKeys(deps), addKey(deps), setKeyRights(deps), rotateKey(deps), removeKey(deps)] }
+  },
+})
 
 function listKeys({ keys }: KeyCallsDeps) {
   return defineCall({

@@ -1,5 +1,4 @@
-import { S3Error } from '../../../common/errors/s3-error.js'
-import type { Identity } from '../../api/identity.js'
+import { type Identity, S3Error } from 'dealgate/plugin'
 
 /** The key pairs of a server that its owner adds to its own. */
 export interface KeyStore {
