@@ -13,11 +13,8 @@
 export { S3Error } from '../common/errors/s3-error.js'
 /** The log that `createProxy` writes to. */
 export { createLogger, type Logger } from '../common/log.js'
-/** Follows a file of key pairs, for the option `identities`. */
-export { openCredentialsFile } from './access/documents.js'
 /** Key pairs of clients, for programs that find them otherwise. */
 export type { Credentials, Identity } from './api/identity.js'
-export type { CredentialsFile, CredentialsFileOptions } from './auth/credentials-file.js'
 export { PluginError } from './plugins/define-plugin.js'
 export { createProxy } from './server/create-proxy.js'
 export type { Proxy, ProxyOptions } from './server/proxy-options.js'

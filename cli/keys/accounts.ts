@@ -6,9 +6,9 @@ import {
 } from '../../services/gateway/accounts/account-registry.js'
 import type { GatewayAccount, Identity } from '../../src/api/identity.js'
 import { canonicalId, OWN_ID } from '../../src/auth/credentials.js'
-import type { CredentialsChecks } from '../../src/auth/credentials-file.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
+import type { CredentialsChecks } from '../process/identities-file.js'
 import { servicesFolder } from '../serve/gateway.js'
 import { changeCredentials, readCredentials } from './credentials-file.js'
 

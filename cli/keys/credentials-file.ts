@@ -7,14 +7,14 @@ import { lockFile } from '../../common/files/lock-file.js'
 import { createPrivateFile, makeFolders, makePrivateDatabase, syncFolder } from '../../common/files/private-file.js'
 import { identityPolicyProblem } from '../../src/access/documents.js'
 import type { Identity } from '../../src/api/identity.js'
+import { Failure } from '../command.js'
+import type { Config } from '../config/config.js'
 import {
   type CredentialsChecks,
   CredentialsError,
   formatCredentials,
   parseCredentials,
-} from '../../src/auth/credentials-file.js'
-import { Failure } from '../command.js'
-import type { Config } from '../config/config.js'
+} from '../process/identities-file.js'
 
 type CredentialsConfig = Pick<Config, 'credentialsFile' | 'data'>
 

@@ -3,11 +3,11 @@ import type { Logger } from '../../common/log.js'
 import type { AccountStore } from '../../plugins/accounts/index.js'
 import type { KeyStore } from '../../plugins/keys/key-store.js'
 import type { AccountRegistry } from '../../services/gateway/accounts/account-registry.js'
-import type { CredentialsChecks } from '../../src/auth/credentials-file.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { generateKeys } from '../keys/keys.js'
+import type { CredentialsChecks } from '../process/identities-file.js'
 
 /** Loads what opens the database of the gateway when it is needed. */
 const accounts = () => import('../keys/accounts.js')

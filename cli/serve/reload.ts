@@ -4,18 +4,18 @@ import { makeFolders } from '../../common/files/private-file.js'
 import { type Logger, setLogLevel } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'
 import type { Credentials, Identity } from '../../src/api/identity.js'
-import {
-  CredentialsError,
-  type CredentialsFile,
-  type CredentialsFileOptions,
-  openCredentialsFile,
-} from '../../src/auth/credentials-file.js'
 import type { AuditEntry } from '../../src/server/audit.js'
 import type { Reloaded } from '../../src/server/server-plugin.js'
 import { describeError, Failure } from '../command.js'
 import { type Config, flagOf, type Option, type OptionName, optionNames, options, readAgain } from '../config/config.js'
 import { credentialsPath } from '../keys/credentials-file.js'
 import { type ObtainedKeys, obtainKeys } from '../keys/keys.js'
+import {
+  CredentialsError,
+  type CredentialsFile,
+  type CredentialsFileOptions,
+  openCredentialsFile,
+} from '../process/identities-file.js'
 import { openLogFile } from './observability.js'
 
 /** A change that is ready. One of the two is called, once. */

@@ -3,11 +3,6 @@ import type { Acl, BucketDocuments, BucketOwner, Ownership } from '../api/access
 import type { PolicyEntry } from '../api/gateway.js'
 import type { Identity, Session } from '../api/identity.js'
 import type { BucketSettings } from '../api/settings.js'
-import {
-  type CredentialsFile,
-  type CredentialsFileOptions,
-  openCredentialsFile as openUnchecked,
-} from '../auth/credentials-file.js'
 import { type Policy, parsePolicy } from './policy.js'
 
 /** A bucket policy. */
@@ -134,9 +129,4 @@ export function identityPolicyProblem(document: unknown, pluginActions?: readonl
 
 function parse(document: unknown, pluginActions?: readonly string[]): Policy {
   return parsePolicy(JSON.stringify(document), { kind: 'identity', ...(pluginActions && { pluginActions }) })
-}
-
-/** See auth/credentials-file.ts. Also refuses a file with a policy that cannot be read. */
-export function openCredentialsFile(options: CredentialsFileOptions): CredentialsFile {
-  return openUnchecked({ policyProblem: identityPolicyProblem, ...options })
 }

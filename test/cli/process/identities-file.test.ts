@@ -1,14 +1,14 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Identity } from '../../src/api/identity.js'
 import {
   CredentialsError,
   type CredentialsFileOptions,
   formatCredentials,
   openCredentialsFile,
   parseCredentials,
-} from '../../src/auth/credentials-file.js'
+} from '../../../cli/process/identities-file.js'
+import type { Identity } from '../../../src/api/identity.js'
 
 const one: Identity = { accessKeyId: 'one', secretAccessKey: 'secret-of-one' }
 const two: Identity = {

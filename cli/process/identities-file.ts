@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { ABSENT, fingerprint } from '../../common/files/fingerprint.js'
 import { repeatedName } from '../../common/json.js'
 import type { Logger } from '../../common/log.js'
-import type { Identity } from '../api/identity.js'
-import { identitySchema, type PolicyProblem, placeOf, policyProblems } from './identity-schema.js'
+import { identityPolicyProblem } from '../../src/access/documents.js'
+import type { Identity } from '../../src/api/identity.js'
+import { identitySchema, type PolicyProblem, placeOf, policyProblems } from '../../src/auth/identity-schema.js'
 
 const MAX_BYTES = 16 * 1024 * 1024
 
@@ -13,7 +14,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 export interface CredentialsChecks {
   /** The owner's access key id. A file that contains it is refused. */
   readonly owner?: string
-  /** Checks the policies of identities; a policy that this refuses makes the file invalid. */
+  /** Checks the policies of identities; a policy that this refuses makes the file invalid. Default: its form. */
   readonly policyProblem?: PolicyProblem
 }
 
@@ -55,7 +56,7 @@ export function openCredentialsFile(options: CredentialsFileOptions): Credential
     try {
       const { mode, size } = fstatSync(opened)
       requireSize(size)
-      const list = parseCredentials(readFileSync(opened, 'utf8'), options)
+      const list = parseCredentials(readFileSync(opened, 'utf8'), { policyProblem: identityPolicyProblem, ...options })
       const readers = othersWhoCanRead(mode)
       if (readers !== undefined) log.warn({ file }, `${readers} can read the credentials file: chmod 600 ${file}`)
       identities = new Map(list.map((identity) => [identity.accessKeyId, identity]))
