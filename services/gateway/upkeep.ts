@@ -36,7 +36,7 @@ export function keepUp(context: GatewayContext): void {
     (err) => log.warn({ err }, 'Could not remove the checksums of bodies that are gone; trying again.'),
   )
   if (db.shared) tasks.every(limits.reconcileMs, (signal) => clear(context, failed, signal), failed)
-  // Of a copy of such a database. Nothing reads them.
+  // A copy of a shared database may list bodies to remove. Nothing reads them here.
   else tasks.run((signal) => removeDoomed(db, bodies, 0, signal)).catch(failed)
 }
 

@@ -193,8 +193,8 @@ export class Buckets {
 }
 
 /**
- * Of transactions with locks that change bodies in a bucket, which share it, and of those that must be alone in the
- * bucket. Locks of its row would let those that share them pass by one that waits to be alone.
+ * The lock of transactions with locks that change bodies in a bucket, which share it, and of those that must be alone
+ * in the bucket. Locks of its row would let those that share them pass by one that waits to be alone.
  */
 export function bucketLock({ id }: Pick<BucketRow, 'id'>): string {
   return String(id)
