@@ -28,12 +28,12 @@ export interface ListedObject {
   readonly grants?: Grants
   /** When a lifecycle rule removes it, ms since 1970. */
   readonly expires?: number
-  /** Of plugins. */
+  /** Values of the columns of plugins. */
   readonly values: InventoryValues
 }
 
 export interface Column {
-  /** As configurations and manifests name it. */
+  /** Name in configurations and manifests. */
   readonly name: string
   readonly type: ColumnType
   readonly required?: true

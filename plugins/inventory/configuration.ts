@@ -12,7 +12,7 @@ export interface InventoryConfiguration {
   readonly id: string
   readonly enabled: boolean
   readonly destination: InventoryDestination
-  /** Only keys that begin with it. */
+  /** Prefix of the keys that are listed. */
   readonly filter?: string
   readonly versions: 'All' | 'Current'
   readonly fields: readonly string[]

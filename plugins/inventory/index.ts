@@ -40,7 +40,10 @@ export default definePlugin({
     // Without a burst: what is listed is known with its page alone.
     const pace = new Pace(bounds.rate, 1)
 
-    /** Who subscribes to events of the bucket learns of it: the key of the event is the id of the configuration. */
+    /**
+     * Announces a failed run to those who subscribe to events of the bucket: the key of the event is the id of the
+     * configuration.
+     */
     async function failed({ bucket, configuration }: RunInput, jobId: string, error: JobFailure): Promise<void> {
       const { id, by } = configuration
       const { code, message } = error

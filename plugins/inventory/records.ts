@@ -39,14 +39,14 @@ export interface Progress {
 
 export interface RunInput {
   readonly bucket: string
-  /** As it was when the run was ordered. */
+  /** The configuration as it was when the run was ordered. */
   readonly configuration: InventoryConfiguration
 }
 
 /** Durable records of inventories. All methods throw ServiceUnavailable. */
 export class InventoryRecords {
   readonly #records: Records<InventoryRecord>
-  /** By the id of the job. */
+  /** Progress of runs by the id of the job. */
   readonly progress: Records<Progress>
 
   constructor(state: Pick<State, 'records'>) {

@@ -29,7 +29,7 @@ interface RunDeps {
   readonly host: PluginHost
   readonly records: InventoryRecords
   readonly bounds: Pick<InventoryBounds, 'fileRows'>
-  /** Of all runs of the process, whatever file they write. */
+  /** The pace of all runs of the process, whatever file they write. */
   readonly pace: Pace
   /** Records that a run has failed for good, and tells who subscribes to it. */
   failed(input: RunInput, jobId: string, error: S3Error): Promise<void>
@@ -163,7 +163,7 @@ async function permitted(deps: RunDeps, job: RunningJob<RunInput>, columns: read
   const { bucket, configuration } = job.input
   const present = await deps.host.settings.confirmed(bucket, 'inventory')
   const same = present?.find(({ id }) => id === configuration.id)
-  // Who sets it again as it is changes nothing.
+  // A request that sets the configuration as it is changes nothing.
   if (!isDeepStrictEqual(same && { ...same, since: configuration.since }, configuration))
     throw new S3Error('OperationAborted', {
       message: 'The configuration of the inventory was changed or removed while it was written.',
