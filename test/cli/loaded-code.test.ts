@@ -38,7 +38,7 @@ async function startObserved(t: Test, options: Parameters<typeof startDealgate>[
 
 /** The defaults and forms of options, which the command line has for all, and what starts the services in a thread. */
 const OPTIONS =
-  /^plugins\/[a-z]+\/(defaults|webhooks)\.js$|^services\/(gateway\/(limits|quirks)|store\/s3-location|payment\/words|start-in-worker|log)\.js$/
+  /^plugins\/[a-z]+\/(defaults|webhooks)\.js$|^services\/(gateway\/(limits|features|legacy\/quirks)|store\/s3-location|payment\/words|start-in-worker|log)\.js$/
 
 const isOther = (name: string) => /^(plugins|services)\//.test(name) && !OPTIONS.test(name)
 
