@@ -7,7 +7,7 @@ import { scan } from '../../services/gateway/store/scan.js'
 import { silentLog } from '../../services/log.js'
 import type { Connection, Schema } from '../../services/store/database.js'
 import { openStore, type StoreLocation } from '../../services/store/open.js'
-import { postgres } from '../../test/state/servers.js'
+import { postgres } from '../../test/src/state/servers.js'
 import { interleaved } from '../cases/measure.js'
 import { median } from './measure.js'
 

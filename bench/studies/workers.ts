@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { postgres, type StateServer } from '../../test/state/servers.js'
+import { postgres, type StateServer } from '../../test/src/state/servers.js'
 import { interleaved } from '../cases/measure.js'
 import { Load } from '../load/load.js'
 import { type DealgateServer, type Gateway, makeBucket, startGateway, startProxy } from '../servers/dealgate.js'

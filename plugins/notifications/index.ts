@@ -44,7 +44,9 @@ const options = z.object({
     .int()
     .min(0)
     .default(DAY_MS)
-    .describe('Age at which an undelivered notification is dropped, ms; `--notification-max-age` of the command line.'),
+    .describe(
+      'Age at which an undelivered notification is dropped, ms; `--notification-max-age-hours` of the command line.',
+    ),
   firstRetryMs: z
     .int()
     .min(1)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { newDatabase } from '../services/engine.js'
-import { postgres } from '../state/servers.js'
+import { postgres } from '../src/state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { type Command, runCli, startCli } from '../support/server/cli.js'
 

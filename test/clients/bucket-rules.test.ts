@@ -11,7 +11,7 @@ import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
 
 /*
- * Configurations of buckets as aws-cli and s3cmd write them, and what they make of the answers. test/s3/lifecycle,
+ * Configurations of buckets as aws-cli and s3cmd write them, and what they make of the answers. test/src/s3/lifecycle,
  * logging and notifications, and s3/bucket/website, have what the server does then.
  */
 

@@ -20,8 +20,8 @@ const ALL = Object.values(ObjectAttributes)
 const FIVE = 5 * MiB
 
 /*
- * Checksums as the SDK states them and compares them with the bytes that come: test/s3/object/checksum-algorithms has
- * the algorithms that it does not know.
+ * Checksums as the SDK states them and compares them with the bytes that come.
+ * test/src/s3/object/checksum-algorithms has the algorithms that it does not know.
  */
 
 inEachMode(t, async (t, server) => {

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync
 import { dirname, join, resolve } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { redis } from '../state/servers.js'
+import { redis } from '../src/state/servers.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { endsWithUs } from '../support/server/child.js'
 import { startCli } from '../support/server/cli.js'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { CONDITION_KEYS, SERVICE_KEYS } from '../../src/access/language/condition-keys.js'
 import { canonicalId } from '../../src/auth/credentials.js'
-import { startWorld, type Who } from '../access/authorizer/world.js'
+import { startWorld, type Who } from '../src/access/authorizer/world.js'
 import type { Wanted } from '../support/sign/signed-request.js'
 
 const page = readFileSync('docs/access.md', 'utf8')

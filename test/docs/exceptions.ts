@@ -67,7 +67,7 @@ export const exceptions: readonly Exception[] = [
   {
     page: 'docs/encryption.md',
     command: 'age -d -i safe.keys',
-    reason: 'The file comes by the interface of the gateway: test/s3/object/encryption.test.ts opens such files.',
+    reason: 'The file comes by the interface of the gateway: test/src/s3/object/encryption.test.ts opens such files.',
     instead:
       'age -e -i safe.keys -o letter.age letter.txt && age -d -i safe.keys -o opened.txt letter.age && cmp opened.txt letter.txt',
   },
@@ -97,7 +97,7 @@ export const exceptions: readonly Exception[] = [
   {
     page: 'docs/sts.md',
     command: 'aws --endpoint-url http://127.0.0.1:9000 sts assume-role-with-web-identity',
-    reason: 'It needs the JWT of a sign-in: test/s3/sts/sts-clients.test.ts runs it with one.',
+    reason: 'It needs the JWT of a sign-in: test/src/s3/sts/sts-clients.test.ts runs it with one.',
   },
   {
     page: 'docs/payment.md',

@@ -4,8 +4,8 @@ import { type Dealgate, inEachMode } from '../support/server/dealgate.js'
 import { send, targetOf, UNSIGNED_PAYLOAD } from '../support/sign/send.js'
 
 /**
- * Bad input gets a clear error, nothing is lost, and the server stays up. test/s3/malformed has what S3 refuses, and
- * test/server/serve and refuse-broken what is no HTTP.
+ * Bad input gets a clear error, nothing is lost, and the server stays up. test/src/s3/malformed has what S3 refuses,
+ * and test/cli/process what is no HTTP.
  */
 
 const BUCKET = 'bad-input'

@@ -91,7 +91,7 @@ async function refusedByHead(t: Test, { owner, stranger, between, proxy }: Scene
   t.ok(rows.length > 50, `${rows.length} operations may have a body`)
   for (const { operation } of rows) {
     const { name, on } = operation
-    // It reads a form, of at most 64 KiB, from any client: test/s3/sts.
+    // It reads a form, of at most 64 KiB, from any client: test/src/s3/sts.
     if (name === 'SecurityTokenService') continue
     const { target, headers } = requestFor(operation)
     const known = between.requests.length

@@ -34,8 +34,9 @@ const UNSIGNED_TRAILER = 'STREAMING-UNSIGNED-PAYLOAD-TRAILER'
 type Put = (server: Dealgate, target: string, body: Buffer) => Promise<Pick<Answer, 'status' | 'code'> | undefined>
 
 /**
- * A PUT that must not take effect. Of the error codes any will do; none: the connection may just end. All that can be
- * wrong with the framing is in test/http/body and test/s3/what-clients-send: a few forms of it stand for them here.
+ * A PUT that must not take effect. Of the error codes any will do; none: the connection may just end.
+ * test/src/http/body and test/src/s3/what-clients-send have all that can be wrong with the framing: a few forms of it
+ * stand for them here.
  */
 type Bad = readonly [name: string, codes: readonly string[], put: Put]
 

@@ -11,7 +11,7 @@ import { until } from '../support/waiting.js'
 const data = bytes('upstream', 2 * MiB)
 const target = targetOf('fakes', 'object')
 
-// test/gateway has all that a gateway may answer; a few kinds of it stand for them here.
+// test/src/gateway has all that a gateway may answer; a few kinds of it stand for them here.
 const gateway = await FakeGateway.start(t)
 gateway.objects.set('object', data)
 const server = await startDealgate(t, { mode: 'legacy', gateway })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import root from 'tap'
-import { postgres } from '../state/servers.js'
+import { postgres } from '../src/state/servers.js'
 
 /** True when the suites of the services run on PostgreSQL: with DEALGATE_ENGINE=postgres. */
 export const onPostgres = process.env.DEALGATE_ENGINE === 'postgres'

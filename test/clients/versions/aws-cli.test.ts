@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { Aws, awsVersions } from '../../support/programs/aws-cli.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 
-// How aws-cli asks for versions and locks, and what it makes of the answers. test/s3/versions has the rules.
+// How aws-cli asks for versions and locks, and what it makes of the answers. test/src/s3/versions has the rules.
 
 const [version] = await awsVersions(t)
 if (version !== undefined) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { postgres, redis } from '../../state/servers.js'
+import { postgres, redis } from '../../src/state/servers.js'
 import { Between } from '../../support/gateway/between.js'
 import { startGateway } from '../../support/gateway/embedded.js'
 import { sdkFor } from '../../support/programs/sdk.js'

@@ -10,7 +10,7 @@ import { type BackupSchedule, latestDue } from '../../../plugins/deal/periodic/s
 import type { DealRecord } from '../../../plugins/deal/records/deal-record.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { openState } from '../../../src/state/open-state.js'
-import { redis } from '../../state/servers.js'
+import { redis } from '../../src/state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import t from 'tap'
 import deal from '../../../plugins/deal/index.js'
+import { examplePlugin } from '../../src/plugins/calls/example-plugin.js'
 import { awsVersions } from '../../support/programs/aws-cli.js'
 import { runText } from '../../support/programs/run.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { examplePlugin } from '../calls/example-plugin.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 

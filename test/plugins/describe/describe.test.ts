@@ -8,11 +8,11 @@ import pay from '../../../plugins/pay/index.js'
 import task from '../../../plugins/task/index.js'
 import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { routeText } from '../../../src/plugins/table.js'
-import { commands } from '../../s3/s3-calls.js'
+import { examplePlugin } from '../../src/plugins/calls/example-plugin.js'
+import { commands } from '../../src/s3/s3-calls.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { type Mode, modes } from '../../support/server/modes.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { examplePlugin } from '../calls/example-plugin.js'
 import { lint } from './lint.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }

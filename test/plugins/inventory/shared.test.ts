@@ -1,6 +1,6 @@
 import t from 'tap'
-import { postgres, redis } from '../../state/servers.js'
-import { startSeveral } from '../../state/several-proxies.js'
+import { postgres, redis } from '../../src/state/servers.js'
+import { startSeveral } from '../../src/state/several-proxies.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { until } from '../../support/waiting.js'
 import { Bucket, configure, inventory, KEYS, REPORTS, rowsOf, states } from './scene.js'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { postgres } from '../../state/servers.js'
+import { postgres } from '../../src/state/servers.js'
 import { startPaymentScene } from '../payment/payment-client.js'
 import { startScene } from '../platform/platform-client.js'
 

@@ -3,8 +3,8 @@ import { silentLog } from '../../../services/log.js'
 import type { Schema } from '../../../services/store/database.js'
 import { openPostgres } from '../../../services/store/postgres.js'
 import { Run, RunTable } from '../../../services/store/runs.js'
-import { startHanging } from '../../state/hanging.js'
-import { postgres } from '../../state/servers.js'
+import { startHanging } from '../../src/state/hanging.js'
+import { postgres } from '../../src/state/servers.js'
 import { until } from '../../support/waiting.js'
 
 const schema = {

@@ -7,7 +7,7 @@ import { silentLog } from '../../../services/log.js'
 import type { Connection, Schema } from '../../../services/store/database.js'
 import { openStore } from '../../../services/store/open.js'
 import { StoreMetrics } from '../../../services/store/store-metrics.js'
-import { postgres } from '../../state/servers.js'
+import { postgres } from '../../src/state/servers.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { clientOf, first, refuse } from './local-store.js'
 

@@ -19,7 +19,7 @@ import { tablesOf } from '../../../../services/store/copy/tables.js'
 import type { Connection, Database, Schema } from '../../../../services/store/database.js'
 import { openStore } from '../../../../services/store/open.js'
 import { readPostgres } from '../../../../services/store/postgres.js'
-import { postgres } from '../../../state/servers.js'
+import { postgres } from '../../../src/state/servers.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { newDatabase } from '../../engine.js'
 
