@@ -17,6 +17,8 @@ export {
   quoted,
 } from './answers.js'
 export { countByState, spendGauges } from './gauges.js'
+/** What the plugin task offers the others by `host.offered`. */
+export type { ListedProvider } from './offers.js'
 export { OptionalService, PaidService, type PaidServiceOptions, serviceOptions } from './paid-service.js'
 export { type ProviderDocument, priceStatistics, providerDocument, providerShape } from './providers.js'
 export { plainWarning, publicNetwork, publicWarning, warningHeaders } from './public-network.js'

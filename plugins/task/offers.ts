@@ -1,4 +1,5 @@
-import { type ListedProvider, type PluginServices, repeatable } from 'dealgate/plugin'
+import type { ListedProvider } from 'dealgate/paid'
+import { type PluginServices, repeatable } from 'dealgate/plugin'
 import type { TaskDeps } from './deps.js'
 import { listOf, provider } from './documents.js'
 import { platform } from './platform.js'
