@@ -61,6 +61,7 @@ const ENTRIES = {
   paid: 'plugins/paid/index.ts',
   // Loaded by their names, when the state is in such a database.
   'engine-redis': 'engines/redis/index.ts',
+  'engine-sqlite': 'engines/sqlite/index.ts',
   'engine-postgres': 'engines/postgres/index.ts',
   testing: 'test/suites/plugin-suite.ts',
   // Those of plugins: `dealgate/plugins/<name>` in package.json.

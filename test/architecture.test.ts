@@ -75,7 +75,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'SQLite is used by the services’ database, backups, the SQLite backend of the state, and the locks of folders',
-    from: /^(?!services\/(database|backup|store\/sqlite-files)\.ts|src\/state\/sqlite-rows\.ts|common\/files\/lock-file\.ts)/,
+    from: /^(?!services\/(database|backup|store\/sqlite-files)\.ts|engines\/sqlite\/rows\.ts|common\/files\/lock-file\.ts)/,
     never: /^npm:@photostructure\/sqlite$/,
   },
   {

@@ -1,8 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
-import type { Logger } from '../../common/log.js'
 import { HOUR_MS, withinDeadline } from '../../common/time.js'
-import type { Backend } from '../../src/state/backend.js'
+import type { Backend, EngineOptions } from '../../src/state/backend.js'
 import { reasonOf, StateError } from '../../src/state/errors.js'
 import { Guard } from '../../src/state/guard.js'
 import { openSignals } from '../../src/state/lasting-signals.js'
@@ -40,14 +39,8 @@ const SCHEMA = `
 /**
  * Records in PostgreSQL 11 or newer, shared by all proxies that use the database. Throws StateError STATE_UNREACHABLE
  * when it does not answer or refuses the connection.
- * @param timeoutMs longest wait for the answer to a call
  */
-export async function openPostgresBackend(
-  url: string,
-  log: Logger,
-  timeoutMs: number,
-  leaseMs?: number,
-): Promise<Backend> {
+export async function openPostgresBackend({ url, log, timeoutMs, leaseMs }: EngineOptions): Promise<Backend> {
   // The driver waits for the server to confirm the end of a connection, and does not end an attempt to connect.
   const sockets = new Set<Socket>()
   const stream = () => {

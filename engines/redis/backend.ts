@@ -1,8 +1,7 @@
 import { createClient, type RedisClientType } from '@keyv/redis'
 import { pauseAfter } from '../../common/backoff.js'
-import type { Logger } from '../../common/log.js'
 import { withinDeadline } from '../../common/time.js'
-import type { Backend } from '../../src/state/backend.js'
+import type { Backend, EngineOptions } from '../../src/state/backend.js'
 import { reasonOf, StateError } from '../../src/state/errors.js'
 import { Guard } from '../../src/state/guard.js'
 import { openSignals } from '../../src/state/lasting-signals.js'
@@ -31,14 +30,8 @@ async function refuseCluster(client: RedisClientType): Promise<void> {
 /**
  * Records in Redis, shared by all proxies that use the server. Their durability depends on the settings of Redis
  * (appendonly, appendfsync). Throws StateError STATE_UNREACHABLE when it does not answer or refuses the connection.
- * @param timeoutMs longest wait for the answer to a call
  */
-export async function openRedisBackend(
-  url: string,
-  log: Logger,
-  timeoutMs: number,
-  leaseMs?: number,
-): Promise<Backend> {
+export async function openRedisBackend({ url, log, timeoutMs, leaseMs }: EngineOptions): Promise<Backend> {
   let open = false
   // The client has no way to end a connection attempt.
   const ended = new AbortController()

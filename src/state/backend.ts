@@ -8,15 +8,6 @@ import type { LeaseStore } from './locks/memory-leases.js'
 import type { Namespace, Table } from './records/table.js'
 import type { StagingLocation } from './uploads/staging.js'
 
-export interface BackendOptions {
-  readonly url?: string | undefined
-  readonly log: Logger
-  readonly timeoutMs?: number | undefined
-  /** Length of the leases behind locks among proxies, ms. Default 30,000. Not used with SQLite. */
-  readonly leaseMs?: number | undefined
-  readonly worker?: WorkerOfServer | undefined
-}
-
 export interface Backend {
   table<T>(namespace: Namespace, options?: { ttl?: number }): Table<T>
   readonly locks: Locks
@@ -32,14 +23,25 @@ export interface Backend {
   close(): Promise<void>
 }
 
+/** What an engine opens the records with. */
+export interface EngineOptions {
+  /** Of the database, with the password, which must not appear in messages. */
+  readonly url: string
+  /** For files of the engine. The caller holds its lock. */
+  readonly folder: string
+  readonly log: Logger
+  /** Longest wait for the answer to a call, ms. Not used with SQLite. */
+  readonly timeoutMs: number
+  /** Length of the leases behind locks among proxies, ms; default 30,000. Not used with SQLite alone. */
+  readonly leaseMs?: number | undefined
+  readonly worker?: WorkerOfServer | undefined
+}
+
 /**
- * Opens the records in a database that several proxies share: the default export of an engine. Throws StateError
- * STATE_UNREACHABLE when the database does not answer or refuses the connection.
- * @param url with the password; it must not appear in messages
- * @param timeoutMs longest wait for the answer to a call
- * @param leaseMs length of the leases behind locks, ms; default 30,000
+ * Opens the records: the default export of an engine. Rejects with StateError, with STATE_UNREACHABLE when the database
+ * does not answer or refuses the connection.
  */
-export type OpenEngine = (url: string, log: Logger, timeoutMs: number, leaseMs?: number) => Promise<Backend>
+export type OpenEngine = (options: EngineOptions) => Promise<Backend>
 
 export interface StateOptions {
   /** The data folder; created when absent. Always holds spool files, whatever `url` says. */

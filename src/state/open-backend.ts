@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { requireUsableVersion } from '../../common/files/data-version.js'
-import type { Backend, BackendOptions, OpenEngine, StateOptions } from './backend.js'
+import type { Backend, OpenEngine, StateOptions } from './backend.js'
 import { StateError } from './errors.js'
 import { type FolderIdentity, makeFolder, readFolderRecord } from './folder-record.js'
 import { GatewayWitness } from './guard.js'
 import { lockFolder } from './sqlite-lock.js'
-import { openSqliteBackend } from './sqlite-store.js'
 import { acceptStore, problemOf } from './store-check.js'
 
 const TIMEOUT_MS = 3000
@@ -33,12 +32,16 @@ export function kindOf(url: string | undefined): StoreKind {
   }
 }
 
-/** Loads the engine of a database by the name of its entry, and only when it is needed: it stands beside the door. */
+type BackendOptions = Pick<StateOptions, 'url' | 'log' | 'timeoutMs' | 'leaseMs' | 'worker'>
+
+/**
+ * Loads the engine of a database by the name of its entry, and only when it is needed: it stands beside the door.
+ * @param folder for files of the engine; the caller holds its lock
+ */
 export async function openBackend(kind: StoreKind, options: BackendOptions, folder: string): Promise<Backend> {
-  if (kind === 'sqlite') return openSqliteBackend(folder, options)
-  const { url = '', log, timeoutMs = TIMEOUT_MS, leaseMs } = options
+  const { url = 'sqlite:', log, timeoutMs = TIMEOUT_MS, leaseMs, worker } = options
   const engine = (await import(`dealgate/engines/${kind}`)) as { readonly default: OpenEngine }
-  return engine.default(url, log, timeoutMs, leaseMs)
+  return engine.default({ url, folder, log, timeoutMs, leaseMs, worker })
 }
 
 interface StoreFindings {

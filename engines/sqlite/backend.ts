@@ -1,22 +1,17 @@
 import { join } from 'node:path'
-import type { KeyvStoreAdapter } from 'keyv'
 import { DiskReserve } from '../../common/disk-reserve.js'
-import type { Logger } from '../../common/log.js'
-import type { Backend, BackendOptions } from './backend.js'
-import { LeaseLocks } from './locks/lease-locks.js'
-import { LocalLocks } from './locks/locks.js'
-import { type SwapStore, Table } from './records/table.js'
-import { noSignals } from './signals.js'
-import { openDatabase, SqliteRows } from './sqlite-rows.js'
+import type { Backend, EngineOptions } from '../../src/state/backend.js'
+import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
+import { LocalLocks } from '../../src/state/locks/locks.js'
+import { type SwapStore, Table } from '../../src/state/records/table.js'
+import { noSignals } from '../../src/state/signals.js'
+import { openDatabase, SqliteRows } from './rows.js'
 
 /**
  * Records in `<folder>/records.sqlite`. The caller holds the lock of the folder, so local locks suffice; a
  * worker uses the leases of its supervisor, and SQLite serializes the transactions of all workers. Throws StateError.
  */
-export function openSqliteBackend(
-  folder: string,
-  { log, leaseMs, worker }: { readonly log: Logger } & Pick<BackendOptions, 'leaseMs' | 'worker'>,
-): Backend {
+export async function openSqliteBackend({ folder, log, leaseMs, worker }: EngineOptions): Promise<Backend> {
   const file = join(folder, 'records.sqlite')
   const database = openDatabase(file)
   // The reserve is made after the file is open: the opening may have needed what an earlier process has kept.
@@ -38,7 +33,7 @@ export function openSqliteBackend(
   }
 }
 
-type Listener = Parameters<KeyvStoreAdapter['on']>[1]
+type Listener = Parameters<SwapStore['on']>[1]
 
 const PAGE = 500
 

@@ -1,9 +1,9 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite'
 import { DiskReserve, isDiskFull, withReserve } from '../../common/disk-reserve.js'
+import { cannotUse, stateClosed } from '../../src/state/errors.js'
+import { makeFile } from '../../src/state/folder-record.js'
+import { fenceIn } from '../../src/state/records/table.js'
 import { EmptyKinds } from './empty-kinds.js'
-import { cannotUse, stateClosed } from './errors.js'
-import { makeFile } from './folder-record.js'
-import { fenceIn } from './records/table.js'
 
 /** Most writes in one transaction. Bounds the time that a commit blocks the event loop. */
 const MAX_BATCH = 1000
