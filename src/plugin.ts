@@ -128,7 +128,7 @@ export { networkOf } from '../common/cidr.js'
 export { formatAmount, parseAmount } from '../common/fil.js'
 /** Connections to another host, opened with the first request and kept: the `dispatcher` of undici's requests. */
 export { LazyDispatcher } from '../common/lazy-dispatcher.js'
-/** A text without secrets, for logs. */
+/** A URL or the target of a request without its secrets, for logs. */
 export { redact } from '../common/log.js'
 /** The client of an HTTP service with answers in JSON, and what its errors mean for work that may be sent again. */
 export {
@@ -166,7 +166,7 @@ export { type SchemaNode, shapeOf, typesOf } from './plugins/calls/shape.js'
 export { jobDocument } from './plugins/jobs/document.js'
 /** Path and words of an operation's target. */
 export { pathOf, targetText } from './plugins/table.js'
-/** The documents of a bucket that operations of S3 read. */
+/** The operations by which clients look at a bucket, to run them over something else that is shown as one. */
 export { bucketReads } from './s3/bucket/bucket-reads.js'
 
 // MANAGEMENT: key pairs and accounts of a server, and who may change them.
