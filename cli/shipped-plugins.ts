@@ -1,6 +1,6 @@
 /**
- * The plugins that ship with dealgate, by name. All of them run unless the configuration lists others. Each is loaded
- * when it runs.
+ * The plugins that run unless the configuration lists others, by name. Each is loaded when it runs. The standard ones
+ * run beside them: `standard-plugins.ts`.
  */
 export const deal = () => import('../plugins/deal/index.js')
 export const pay = () => import('../plugins/pay/index.js')

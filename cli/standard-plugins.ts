@@ -1,6 +1,6 @@
 /**
- * The plugins that are part of S3. They run beside those that the configuration lists, unless it lists `none`. Each is
- * loaded when it runs.
+ * The plugins that are parts of S3, act on whole buckets, or manage and describe the server, by name. They run beside
+ * those that the configuration lists, unless it lists `none`. Each is loaded when it runs.
  */
 export const accounts = () => import('../plugins/accounts/index.js')
 export const batch = () => import('../plugins/batch/index.js')
