@@ -34,7 +34,7 @@ export function answerForm(
   if (current) return current.method === 'HEAD' ? 'head' : 'document'
   const { rawPacket } = error
   const { bytesRead } = socket as Duplex & { readonly bytesRead?: number }
-  // Bytes certainly begin with a request line where they are all of a connection.
+  // The bytes begin with a request line for certain only if they are all that the connection has received.
   if (!rawPacket || rawPacket.length !== bytesRead) return 'empty'
   return rawPacket.subarray(0, 5).toString('latin1') === 'HEAD ' ? 'head' : 'document'
 }

@@ -124,7 +124,7 @@ function keysIn({ data, encryptionKeys }: Config): (path: string) => boolean {
   return (path) => path === KEY_FILE || path.startsWith(`${KEY_FILE}.`) || names.includes(path)
 }
 
-/** A backup has no keys of what it contains, unless that is wanted: it may get into other hands. */
+/** Names the keys that a backup leaves out: who gets hold of it must not be able to open what it contains. */
 function keysApart({ data, encryptionKeys }: Config, { withKeys = false }: BackupFlags): string[] {
   const file = encryptionKeys ?? join(data, KEY_FILE)
   const included = withKeys && !isOutside(data, file)

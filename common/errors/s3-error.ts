@@ -116,8 +116,8 @@ interface SlowDownFacts {
 }
 
 /**
- * The cause of an S3Error whose failure has one line in the log for all requests that fail because of it. Has no
- * stack.
+ * The cause of an S3Error for a failure that has one line in the log, whatever number of requests fail because of it.
+ * Has no stack.
  */
 export class ReportedAlready extends Error {
   override readonly name = 'ReportedAlready'

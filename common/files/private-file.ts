@@ -41,7 +41,7 @@ export function makeFolders(folder: string): string | undefined {
   }
 }
 
-/** Makes folders without blocking the process: others may make the same folders meanwhile. */
+/** Makes folders as `makeFolders` does, without blocking the process: others may make the same ones meanwhile. */
 export async function makeFoldersSoon(folder: string): Promise<void> {
   const failure = await makeOne(folder)
   if (failure === undefined) return
@@ -110,8 +110,8 @@ export function writePrivateFile(file: string, text: string): void {
 const NO_LINKS: readonly (string | undefined)[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
 
 /**
- * Writes a private file unless it exists, even if another process makes it at the same time: then false. Without
- * hard links, of two processes in the same instant the latter wins, and both return true.
+ * Writes a file as `writePrivateFile` does, unless it exists, even if another process makes it at the same time: then
+ * false. Without hard links, of two processes in the same instant the latter wins, and both return true.
  */
 export function keepPrivateFile(file: string, text: string): boolean {
   const draft = draftOf(file)
@@ -145,7 +145,7 @@ function writeDurably(file: string, text: string): void {
   }
 }
 
-/** Does what `syncFolder` does, within the call. */
+/** Does what `syncFolder` does, and blocks the process meanwhile. */
 function syncNames(path: string): void {
   if (process.platform === 'win32') return
   const folder = openSync(path, 'r')

@@ -163,7 +163,7 @@ async function permitted(deps: RunDeps, job: RunningJob<RunInput>, columns: read
   const { bucket, configuration } = job.input
   const present = await deps.host.settings.confirmed(bucket, 'inventory')
   const same = present?.find(({ id }) => id === configuration.id)
-  // A request that sets the configuration as it is changes nothing.
+  // A request that sets the same configuration again changes nothing.
   if (!isDeepStrictEqual(same && { ...same, since: configuration.since }, configuration))
     throw new S3Error('OperationAborted', {
       message: 'The configuration of the inventory was changed or removed while it was written.',

@@ -25,7 +25,7 @@ export async function requireToken<T>(run: () => Promise<T>, message: string): P
   }
 }
 
-/** The identity that acts at a service. */
+/** The caller of a service: an identity, or the owner of a token. */
 export interface Actor {
   readonly identity: Identity | undefined
   /** A JWT that the request itself carries; it takes precedence. */

@@ -36,7 +36,7 @@ export function keepUp(context: GatewayContext): void {
     (err) => log.warn({ err }, 'Could not remove the checksums of bodies that are gone; trying again.'),
   )
   if (db.shared) tasks.every(limits.reconcileMs, (signal) => clear(context, failed, signal), failed)
-  // A copy of a shared database may list bodies to remove. Nothing reads them here.
+  // A copy of a shared database may list bodies that are to be removed. Nothing reads them any more.
   else tasks.run((signal) => removeDoomed(db, bodies, 0, signal)).catch(failed)
 }
 

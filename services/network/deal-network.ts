@@ -144,7 +144,7 @@ export abstract class DealNetwork {
     return this.registry.find(reference)
   }
 
-  /** Finds the deal of a request that this process is not making: no other process uses the network. */
+  /** Asks `find` alone: no other process uses the network, so none is at work on a deal that this one does not make. */
   settle(reference: string): Promise<MadeDeal | undefined> {
     return this.find(reference)
   }

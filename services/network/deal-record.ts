@@ -126,7 +126,7 @@ export class DealReport {
     try {
       this.#request.onProgress?.({ phase: 'Done', bytesDone: bytesTotal, bytesTotal, filesDone: this.#filesDone })
     } catch {
-      // The report alone is lost.
+      // Nothing is lost but the report.
     }
   }
 }

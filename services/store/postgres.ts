@@ -231,7 +231,7 @@ class PostgresDatabase<T> implements Database<T>, SharedDatabase<T> {
       // Some of the work may go on: its tables stay closed, and the next transaction gets others.
       session.close()
       this.#sessions.delete(client)
-      // Statements that go out together fail after the first one that fails.
+      // When statements go out together, all that follow a failed one fail, too.
       const error = codeOf(caught) === IN_FAILED ? (session.failure ?? caught) : caught
       if (!(error instanceof DatabaseUnavailableError)) {
         await asking(() => client.query('ROLLBACK'))

@@ -70,8 +70,8 @@ export interface Operation<R extends Resource = Resource> {
    */
   readonly needs?: NeededRight
   /**
-   * Says, of an operation of the server itself, that it changes multipart uploads. These belong to the key pair
-   * that began them, not to the owner of the bucket.
+   * Declares that the operation, which is one of the server itself, changes multipart uploads. These belong to the key
+   * pair that began them, not to the owner of the bucket.
    */
   readonly keeps?: 'uploads'
   /**

@@ -146,7 +146,7 @@ export const texts: readonly TextRow[] = [
     'ServiceUnavailable',
     NO_SPACE,
   ],
-  // Texts of the embedded gateway, whose codes for these failures are those of others, too.
+  // Texts of the embedded gateway, whose codes for these failures stand for others, too.
   [/^The disk of the gateway is read-only\b/i, 'ServiceUnavailable', READ_ONLY],
   [/^The disk of the gateway failed\b/i, 'InternalError', DISK_BROKE],
   [/^The gateway has too many files\b/i, 'SlowDown', TOO_MANY_FILES],

@@ -73,7 +73,7 @@ export const headerBrands = ['amz', 'cloud'] as const
 const NAMES = new Map<string, readonly string[]>()
 
 interface BrandedHeader {
-  /** Name of the header, lower-case. */
+  /** Name of the header that was sent, lower-case. */
   readonly name: string
   readonly value: string
 }
@@ -86,7 +86,7 @@ export function brandedHeader(headers: IncomingHttpHeaders, suffix: string): Bra
   let found: BrandedHeader | undefined
   for (const name of namesOf(suffix)) {
     const value = headers[name]
-    // An array is the value of set-cookie alone.
+    // Only set-cookie has an array as its value.
     if (typeof value !== 'string') continue
     if (found !== undefined && found.value !== value) {
       throw new S3Error('InvalidArgument', {

@@ -86,7 +86,7 @@ export const bucketTagging = bucketSetting({
   put: {
     async run(document, { bucket, headers }, { settings }) {
       const tags = await readTagging(document, BUCKET_TAGS)
-      // A bucket with an empty set of tags has none.
+      // In S3, a bucket with an empty set of tags has none.
       if (tags.length === 0) await settings.delete(bucket, 'tagging')
       else await settings.set(bucket, 'tagging', tags)
       // minio-js takes 204 for a failure: https://github.com/minio/minio-js/blob/8.0.7/src/internal/client.ts (setTagging).

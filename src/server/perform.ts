@@ -63,7 +63,7 @@ export function performer({
       const { plugin, params } = selected
       const body = ownBody(head, caller.payload.bytes, limits)
       const request = { ...head, plugin, params, body, signal } as S3Request
-      // The table passes an operation only requests of its own resource.
+      // The table passes an operation only requests of its own resource; the types cannot express that.
       const run = selected.operation.run as (request: S3Request, context: Context) => Promise<Reply>
       const reply = await run(request, context)
       await record(reply)

@@ -40,7 +40,7 @@ const WRONG_PORT = misdirected('the port of the websites of buckets')
 /** Headers of a visitor that the object, or a policy, may depend on. */
 const PASSED = /^(?:range|if-.*|referer|user-agent|origin)$/
 const CONDITIONS = /^(?:range|if-.*)$/
-/** Headers of a preflight that are passed on: a preflight has no other use for them. */
+/** Further headers of a preflight that are passed on. Other requests have no use for them. */
 const OF_PREFLIGHT = /^access-control-request-(?:method|headers)$/
 
 /** The operation that answers at the S3 endpoint, by the method of a visitor. */

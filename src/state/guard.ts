@@ -172,7 +172,7 @@ export class GatewayWitness {
    * that was reported to it before. Throws S3Error ServiceUnavailable.
    */
   async report({ epoch: storeId, over = [], mark = 0 }: StoreIdentity): Promise<number> {
-    // A store with this name does not count, for other servers, among those of the gateway.
+    // By its name, servers with other stores do not count a store in a data folder among those of the gateway.
     const nameOf = (one: string) => (this.judgesNew ? one : `folder:${one}`)
     const before = await this.#asked(this.#gateway.keep(nameOf(storeId), over.map(nameOf), mark))
     this.#reported = { storeId, until: performance.now() + REPORT_MS }

@@ -11,7 +11,7 @@ const MAX_CONCURRENCY = 8
 
 const events = z.array(eventDocument).meta({ element: 'Event' })
 
-/** Lists also the deals of an object that is no longer there: they may be. */
+/** Also lists the deals of an object that is no longer there: they may go on. */
 export function listObjectHistory(deps: DealDeps) {
   return defineCall({
     name: 'ListObjectHistory',

@@ -85,7 +85,7 @@ export const termNames: readonly (keyof StatedTerms)[] = [
   'FastRetrieval',
 ]
 
-/** Ids have letters and digits alone, because public gateways pass ids to a shell (filswan/fs3 cmd/web-handlers.go). */
+/** Ids consist of letters and digits, because public gateways pass ids to a shell (filswan/fs3 cmd/web-handlers.go). */
 const MINER_ID = /^[a-zA-Z0-9]{2,64}$/
 
 /** Parses complete terms. Throws DealTermsInvalid with all problems in `Violations`. */

@@ -34,7 +34,7 @@ export function getHostInfo(deps: PayDeps) {
     async answer({ request }) {
       const answer = await sendOpenly(deps, request, { method: 'GET', path: apiPath('common', 'host', 'info') })
       const info = service.dataOf(answer, hostInfo.read)
-      // The text is read by itself: a number would lose its last digits.
+      // The digits are taken from the text of the answer: a number would lose the last ones.
       const [, nanoseconds] = /"current_unix_nano"\s*:\s*"?(\d{1,20})/.exec(answer.text) ?? []
       if (nanoseconds === undefined) throw badResponse('The payment service does not state its time.')
       return withRaw({ ...info, CurrentUnixNano: nanoseconds }, answer.json)

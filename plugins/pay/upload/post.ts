@@ -18,7 +18,7 @@ import { type FoundUpload, refuseUnrecorded, unrecordedSince } from './reconcile
 
 interface UploadPost extends Pick<FilePost, 'name' | 'size' | 'content' | 'signal'> {
   readonly job: Pick<Job, 'id' | 'accessKeyId' | 'token'>
-  /** Stated for an object; absent for another file. */
+  /** Revision of the object; absent for a file that is no object. */
   readonly revision?: string
   readonly days: number
   readonly fileType: '0' | '1'
@@ -129,7 +129,7 @@ export async function expectedCost(deps: PayDeps, size: number, days: number): P
 const NO_BUCKET = '-'
 
 interface UploadCost extends Pick<UploadPost, 'job' | 'revision' | 'signal'> {
-  /** Stated for an object; absent for another file. */
+  /** Bucket of the object; absent for a file that is no object. */
   readonly bucket?: string
   readonly days: number
   readonly size: number

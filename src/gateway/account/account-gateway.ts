@@ -96,7 +96,7 @@ export function guardGateway(
     return gateway
   }
   return wrapGateway(admitted, {
-    // The probe at the start asks this, too, which neither fails by it nor waits long for it.
+    // The probe at the start calls this, too: it neither fails because of the paths nor waits long for the check.
     async ready() {
       const problem = await gateway.ready()
       const exact = await withinDeadline(areExact(), PATIENCE_MS).catch(() => true)

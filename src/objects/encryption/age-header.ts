@@ -134,7 +134,7 @@ export function isMadeFor(header: Buffer, fileKey: Uint8Array, recipients: reado
   return header.includes(`\n-> ${PLACE} ${recipientsMark(fileKey, recipients)}\n`)
 }
 
-/** A mark of the recipients, which holders of the key of the file alone can check. */
+/** A mark of the recipients. Only those who have the key of the file can compare it with recipients. */
 function recipientsMark(fileKey: Uint8Array, recipients: readonly string[]): string {
   const key = Buffer.from(hkdfSync('sha256', fileKey, '', `${PLACE} recipients`, 32))
   return createHmac('sha256', key)

@@ -16,7 +16,7 @@ export function keyInBech32(prefix: string, text: string): Buffer | undefined {
   const values = [...text.slice(prefix.length + 1)].map((character) => CHARACTERS.indexOf(character))
   if (values.includes(-1) || checksum([...expanded(prefix), ...values]) !== 1) return undefined
   const key = Buffer.from(regrouped(values.slice(0, -6), 5, 8).slice(0, 32))
-  // The comparison gives each key one text.
+  // Any other text of the key is refused, so that each key has one text.
   return bech32(prefix, key) === text ? key : undefined
 }
 

@@ -39,7 +39,7 @@ export const createBucket = defineOperation({
     } catch (error) {
       if (!(error instanceof S3Error && error.code === 'BucketAlreadyOwnedByYou')) throw error
       await requireReallyOwned(request.bucket, context)
-      // S3 answers 200 in us-east-1 alone to an owner who creates a bucket again. Tags, object ownership, ACL and lock
+      // In us-east-1 alone, S3 answers 200 to an owner who creates a bucket again. Tags, object ownership, ACL and lock
       // would be ignored, so a request for others stays an error.
       const { region } = context.server
       if (region !== 'us-east-1' || tags.length > 0 || !(await hasAccess(request, access, context))) throw error

@@ -7,7 +7,7 @@ import type { State } from '../../api/state.js'
 import type { Store, StoredObject } from '../../api/store.js'
 import { ownOrigin } from '../../plugins/hooks.js'
 
-/** What a pass has done. Its operation has the name that access logs have for it: `S3.EXPIRE.OBJECT`. */
+/** One action of a pass. Its operation has the name that access logs of S3 have for it: `S3.EXPIRE.OBJECT`. */
 export interface LifecycleAction {
   readonly bucket: string
   readonly key: string

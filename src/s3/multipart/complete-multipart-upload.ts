@@ -63,7 +63,7 @@ function complete(
     if (!upload || !isOwn(upload, request, context)) throw await missingUpload(request, context)
     await requirePresentBucket(upload, context)
     await context.state.uploads.requireHere(upload)
-    // The key is needed for the parts alone.
+    // The parts need the key: the answer of an upload that is complete does not.
     const customer = keyForUpload(request, context, upload.encryption)
     if (customer) await context.store.requireUploadKey(upload, customer)
     try {

@@ -121,8 +121,8 @@ export class FolderStaging implements Staging {
     } finally {
       this.#removedMeanwhile = undefined
     }
-    // A count that is not complete does not count: the next attempt begins anew, and what is gone by now will not be
-    // given back.
+    // Only a complete count changes the totals: after a failed one the next attempt begins anew, and what was removed
+    // meanwhile is neither counted nor given back.
     for (const { uploadId, owner, bytes } of found) {
       const left = bytes - (removed.get(uploadId) ?? 0)
       if (left > 0) this.#bytes.found(uploadId, owner, left)
