@@ -41,7 +41,7 @@ export class PaymentApi {
 
   /**
    * Throws Failure if the service takes payments on a chain: they are transactions, which this program does not send.
-   * Also if it is of another network: what is signed for it must not be an order elsewhere.
+   * Throws it for a service of another network, too: what is signed for it must not be an order elsewhere.
    */
   async requireLedger(): Promise<void> {
     const params = await this.#must('/common/system/params')

@@ -20,7 +20,7 @@ interface UnsignedRequest {
   readonly path: string
   /** Canonical: see `canonicalQuery`. */
   readonly query: string
-  /** As the Host header will have it. */
+  /** Value that the Host header will have. */
   readonly host: string
   /** SHA-256 of the body, lower-case hex. */
   readonly payloadHash: string

@@ -13,9 +13,9 @@ import type { CredentialsChecks } from '../process/identities-file.js'
 const accounts = () => import('../keys/accounts.js')
 
 interface ManagedOptions {
-  /** The one in force. */
+  /** The configuration in force. */
   readonly config: () => Config
-  /** Those by which the server follows the credentials file, with the owner in force. */
+  /** Checks by which the server follows the credentials file, with the owner in force. */
   readonly checks: () => CredentialsChecks & { readonly owner: string }
   readonly log: Logger
 }

@@ -110,7 +110,7 @@ export function slowDown(message: string, { seconds = RETRY_AFTER, cause }: Slow
 }
 
 interface SlowDownFacts {
-  /** Until the client may retry. */
+  /** Time until the client may retry, seconds. */
   readonly seconds?: number
   readonly cause?: unknown
 }

@@ -9,7 +9,7 @@ const LOOK_MS = 1000
 export class EmptyKinds {
   readonly #anyBetween: (from: string, to: string) => boolean
   readonly #now: () => number
-  /** Until when a kind counts as empty; 0 for one with records. */
+  /** End of the time for which a kind counts as empty; 0 for one with records. */
   readonly #known = new Map<string, number>()
 
   /**

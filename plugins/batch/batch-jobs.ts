@@ -100,7 +100,7 @@ export class BatchJobs {
     return record
   }
 
-  /** As `update`; a job that waits looks at once. */
+  /** Does what `update` does; a job that waits looks at once. */
   async #order(batch: BatchJob, context: Context, to: (record: BatchRecord) => BatchRecord): Promise<BatchRecord> {
     const record = await this.update(batch, to)
     await context.jobs.wake(batch.job.id)

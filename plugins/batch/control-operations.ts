@@ -209,7 +209,7 @@ function described(batch: BatchJob, context: Context): string {
   ].join('')
 }
 
-/** Of a job that `POST /-/batch/v1` has created. */
+/** The manifest of a job that `POST /-/batch/v1` has created. */
 function manifestElement({ job: { input } }: BatchJob): string {
   const { manifest } = input
   if (!manifest) return ''

@@ -4,7 +4,7 @@ import type { Row } from './order.js'
 import { textOf } from './replies.js'
 import { type Estimate, type Outcome, on, requireCurrent, type Send, type Task, withJson } from './task.js'
 
-/** Of a deal, as the body of CreateObjectDeal states them. */
+/** Terms of a deal, as the body of CreateObjectDeal states them. */
 type Terms = Readonly<Record<string, string | number | boolean>>
 
 /** How long one request waits for the job of its deal, s. */

@@ -7,7 +7,7 @@ import { ownerGuard } from './task.js'
 /** Where a listing goes on. */
 interface ListedEntry {
   readonly key: string
-  /** Of a listing of versions. */
+  /** Id of the version, in a listing of versions. */
   readonly versionId?: string
 }
 

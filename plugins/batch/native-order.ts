@@ -251,7 +251,7 @@ export function copyHeaders(facts: CopyFacts): Record<string, string> {
     ...Object.fromEntries((metadata ?? []).map(([name, value]) => [`x-amz-meta-${name.toLowerCase()}`, value])),
   }
   return Object.fromEntries(
-    // As they arrive in a request.
+    // The headers have the form in which they arrive in a request.
     Object.entries(all).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, headerOf('header', name, value)]],
     ),

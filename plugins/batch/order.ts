@@ -8,7 +8,7 @@ export type BatchOperation =
       readonly targetBucket: string
       /** Comes before the key. */
       readonly targetPrefix: string
-      /** Of CopyObject, by lower-case name. */
+      /** Headers of CopyObject by lower-case name. */
       readonly headers: Readonly<Record<string, string>>
     }
   | { readonly name: 'Tag'; readonly tags: readonly TagPair[]; readonly replace: boolean }

@@ -29,8 +29,8 @@ export interface BatchRecord {
   readonly tags?: readonly TagPair[]
   readonly confirmed: boolean
   /**
-   * Who has confirmed the job, resumed it or had it run again since it was created: the policies of their sessions
-   * limit it, too, and conditions see the address of the last one.
+   * The callers who have confirmed the job, resumed it or had it run again since it was created: the policies of their
+   * sessions limit it, too, and conditions see the address of the last one.
    */
   readonly wokenBy?: Pick<RequestOwner, 'session' | 'client'>
   /** What a client has asked for. */
@@ -67,7 +67,7 @@ export interface Chunk {
   readonly begun?: number
   /** Since when a row without a result may have been tried, ms since 1970. */
   readonly tried?: Readonly<Record<number, number>>
-  /** By row; null for those without a result. Absent for a chunk that no run has worked on. */
+  /** Results by row; null for rows without one. Absent for a chunk that no run has worked on. */
   readonly results?: readonly (TaskResult | null)[]
   /** How often a row was refused because the cap of the day was reached. */
   readonly refused?: Readonly<Record<number, number>>

@@ -60,11 +60,11 @@ export interface BatchDeps {
   readonly perform: Perform
   readonly live: Live
   readonly turns: Turns
-  /** Of all jobs of the process. */
+  /** The pace of all jobs of the process. */
   readonly pace: Pace
   /** ms since 1970 */
   readonly now: () => number
-  /** Of the server itself. */
+  /** Jobs of the server itself. */
   readonly jobs: Pick<Context['jobs'], 'cancel'>
 }
 
@@ -128,7 +128,7 @@ class Batch {
     }
   }
 
-  /** Who has had the job go on must have the rights, too. One object for the same rights: policies are parsed once. */
+  /** The callers who had the job go on must have the rights, too. The same rights are one object, parsed once. */
   #owner(): RequestOwner {
     const { wokenBy } = this.#deps.live.get(this.#run.id) ?? {}
     if (this.#asked && this.#asked.wokenBy === wokenBy) return this.#asked.owner

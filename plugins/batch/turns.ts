@@ -1,7 +1,7 @@
 /** A task that has had its turn for so long does not keep others from theirs, ms. */
 const TURN_MS = 5000
 
-/** Who asks for a turn. */
+/** The task that asks for a turn. */
 interface TurnRequest {
   /** Key pair: those that wait have turns in rotation. */
   readonly owner: string
@@ -31,9 +31,9 @@ export class Turns {
   /** Tasks that have a turn, by the time since when, ms; the first is the oldest. */
   readonly #having = new Map<object, number>()
   #long = 0
-  /** By owner: its tasks that work. */
+  /** Number of the tasks that work, by owner. */
   readonly #working = new Map<string, number>()
-  /** By owner that has had a turn: the number of its last one. */
+  /** Number of the last turn of each owner that has had one. */
   readonly #last = new Map<string, number>()
   #count = 0
   #timer: NodeJS.Timeout | undefined
@@ -44,7 +44,7 @@ export class Turns {
 
   /** Waits for a turn. Resolves to what ends it. */
   async enter({ owner, priority, signal, onWait }: TurnRequest): Promise<() => void> {
-    // Those that wait have begun as soon as a turn was free for their owner.
+    // Tasks that wait begin as soon as a turn is free for their owner, so this one overtakes none.
     if (this.#having.size < this.#bounds.most && this.#mayWork(owner)) return this.#begin(owner)
     onWait()
     return new Promise((resolve, reject) => {

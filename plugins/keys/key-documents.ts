@@ -96,7 +96,7 @@ function parsed(text: string): unknown {
     refuse('A policy is not JSON.')
   }
   if (hasLoneSurrogate(text)) refuse('A policy has an escape that is no Unicode character.')
-  // Of two members of one name JSON.parse takes the last one, which may allow what the first one denies.
+  // JSON.parse takes the last one of two members of one name, which may allow what the first one denies.
   const name = repeatedName(text)
   return name === undefined ? document : refuse(`A policy has the member ${JSON.stringify(name)} twice in one object.`)
 }

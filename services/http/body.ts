@@ -16,9 +16,9 @@ export interface ServiceResponse extends Writable {
   /** Null without a connection of its own. */
   readonly socket: Socket | null
   writeContinue(): void
-  /** Of a client in this process: resolves with the bytes that it takes now. Rejects when it has gone. */
+  /** Resolves with the bytes that a client in this process takes now; absent for others. Rejects when it has gone. */
   room?(): Promise<number>
-  /** Of a client in this process: sends a chunk within the room, whose memory moves to it. */
+  /** Sends a client in this process a chunk within the room, whose memory moves to it; absent for others. */
   give?(chunk: Uint8Array<ArrayBuffer>): void
 }
 
@@ -87,13 +87,13 @@ export function receive(
       if (!ended) settle(new ReceiveError('IncompleteBody'))
     }
 
-    // Also of a complete body: what the connection still held when it was closed is not emitted.
+    // A complete body is cut, too: what the connection still held when it was closed is not emitted.
     if (request.destroyed) return cut()
     request.on('data', take).on('end', end).on('close', cut).on('error', cut)
   })
 }
 
-/** As `receive`, for a body that has arrived. */
+/** Does what `receive` does, for a body that has arrived. */
 async function take(body: Buffer, length: number | undefined, sink: BodySink): Promise<void> {
   if (body.length > 0 && !sink.write(body)) await sink.ready()
   if (length !== undefined && body.length !== length) throw new ReceiveError('IncompleteBody')

@@ -75,7 +75,7 @@ export async function stream(
   }
 }
 
-/** Also resolves when the client has disconnected. */
+/** Resolves when the answer takes bytes again, or the client has disconnected. */
 function drained(response: ServiceResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -90,7 +90,10 @@ function drained(response: ServiceResponse): Promise<void> {
 /** Verified bytes that wait in memory until the client wants them; more are read once more. A chunk of most bodies. */
 const MOST_HELD = 128 * 1024
 
-/** As `sendFile`, to a client in this process: little is read before the client wants it, and few bytes are copied. */
+/**
+ * Does what `sendFile` does, to a client in this process: little is read before the client wants it, and few bytes are
+ * copied.
+ */
 async function giveFile(
   file: FileReader,
   begun: Buffer,

@@ -78,7 +78,7 @@ export function createHttpServer(options: HttpServerOptions, serve: Serve): Serv
     const waits = !settleExpectation(request, response)
     return serveHttp(waits)(request, response)
   })
-  // Of one that does not listen, `listen` tells.
+  // `listen` reports the errors of a server that does not listen.
   server.on('error', (err) => {
     if (server.listening) options.log.warn({ err }, 'A connection could not be accepted.')
   })
@@ -150,7 +150,7 @@ export interface Listening {
   /** `http://host:port` */
   readonly url: string
   readonly port: number
-  /** By which this process reaches the server, never another one that shares the port. */
+  /** URL by which this process reaches the server, never another one that shares the port. */
   readonly ownUrl: string
   /** Lets running requests finish for at most `stopMs`. */
   close(stopMs: number): Promise<void>
@@ -197,7 +197,7 @@ function listenAt(server: Server, host: string, port: number): Promise<void> {
 
 /** Has the server take the connections of a port of this machine that no other process shares. */
 async function listenAlone(server: Server): Promise<{ readonly url: string; close(): Promise<void> }> {
-  // As a server of HTTP accepts them.
+  // Connections are accepted as a server of HTTP accepts them.
   const accepting = { allowHalfOpen: true, noDelay: true }
   const listener = createListener(accepting, (socket) => server.emit('connection', socket))
   const host = '127.0.0.1'

@@ -21,7 +21,7 @@ interface SignedOrder {
   readonly wCid: string
   /** Millionths of a stable coin. */
   readonly amount: bigint
-  /** Of `paymentOrderText`. */
+  /** Signature of `paymentOrderText`. */
   readonly signature: string
 }
 

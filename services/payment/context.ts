@@ -45,9 +45,9 @@ export interface PaymentContext {
   readonly retention: Retention
   readonly restoring: Restoring
   readonly shares: Shares
-  /** Of uploads that arrive now. */
+  /** Slots for uploads that arrive. */
   readonly slots: Slots
-  /** For CARs that are sent. */
+  /** Slots for CARs that are sent. */
   readonly carSlots: Slots
   /** For all contents that are sent. */
   readonly blockRate: BlockRate

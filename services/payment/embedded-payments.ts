@@ -61,7 +61,7 @@ export class EmbeddedPayments implements Payments {
     return []
   }
 
-  /** As `fund`, and repeats it while the database is away: it may have taken place unseen. */
+  /** Does what `fund` does, and repeats it while the database is away: it may have taken place unseen. */
   async fundSurely(address: string, amount: bigint, reference: string, now: number): Promise<void> {
     await untilKnown(() => this.fund(address, amount, reference, now), { forMs: FUND_MS })
   }
@@ -90,7 +90,7 @@ export class EmbeddedPayments implements Payments {
     return this.#db.transaction((tables) => this.payWithin(tables, order))
   }
 
-  /** As `pay`, in a transaction that does more. */
+  /** Does what `pay` does, in a transaction that does more. */
   async payWithin({ ledger, locks }: LedgerTables, order: PaymentOrder): Promise<Lock> {
     const { wCid, wallet, amount } = order
     const known = await locks.find(wCid)

@@ -158,7 +158,7 @@ export class Progress {
     await this.#sql.markFreeLate.run(epoch)
   }
 
-  /** Those with a number above `last`, in the order of their numbers. */
+  /** Refundable uploads with a number above `last`, in the order of their numbers. */
   refundable(last: number, most: number): Promise<{ readonly id: number; readonly wCid: string }[]> {
     return this.#sql.refundable.all(last, most)
   }

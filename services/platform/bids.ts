@@ -14,7 +14,7 @@ interface Offer {
   readonly minerId: string
   /** Attofil per GiB and epoch. */
   readonly price: bigint
-  /** Of the provider, at the time of the bid. */
+  /** Score of the provider at the time of the bid. */
   readonly score: number
   readonly minPieceSize: number
   readonly contactInfo: string

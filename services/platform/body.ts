@@ -10,9 +10,9 @@ import { parsed } from './parsed.js'
 export type Texts = Readonly<Record<string, string>>
 
 export interface UploadedFile {
-  /** As the client names it, without folders; '' when it does not. */
+  /** Name that the client gives the file, without folders; '' for none. */
   readonly name: string
-  /** In blocks of 64 KiB at most. */
+  /** Bytes of the file, in blocks of 64 KiB at most. */
   readonly content: readonly Buffer[]
 }
 

@@ -14,7 +14,7 @@ export interface MinerSettings {
   readonly updated: number | undefined
 }
 
-/** Of a provider whose owner has said nothing: 1 day of sealing, 7 days to the start. */
+/** Settings of a provider whose owner has said nothing: 1 day of sealing, 7 days to the start. */
 const DEFAULTS: MinerSettings = {
   bidMode: 1,
   expectedSealingTime: 2880,

@@ -13,8 +13,8 @@ import type { Caller } from './tokens.js'
 import { hasProviders } from './users.js'
 
 /**
- * Who may call: `public` ignores the Authorization header; `optional` answers anonymous callers, too, but refuses an
- * invalid token; `user` needs the JWT of a sign-in or of an API key; `signed-in` needs the JWT of a sign-in.
+ * The callers of an endpoint: `public` ignores the Authorization header; `optional` answers anonymous ones, too, but
+ * refuses an invalid token; `user` needs the JWT of a sign-in or of an API key; `signed-in` needs the JWT of a sign-in.
  */
 export type Access = 'public' | 'optional' | 'user' | 'signed-in'
 

@@ -135,7 +135,7 @@ export class TaskScheduler {
     return isOpen(bid, epoch, epochsOf(1, this.#deps.network.epochSeconds))
   }
 
-  /** As the owner of the provider wants it: at all, and not more often in a day. */
+  /** Whether the provider may bid by itself: its owner allows it, and not yet as often in a day as it may. */
   async #bidsByItself({ miners, bids }: PlatformTables, minerId: string, epoch: number): Promise<boolean> {
     const { bidMode, autoBidTaskPerDay } = await miners.settings(minerId)
     const day = epochsOf(1, this.#deps.network.epochSeconds)

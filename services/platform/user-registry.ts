@@ -22,7 +22,7 @@ const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/
  * every change at once. Each change is one transaction. Methods throw RangeError with a message for the user.
  */
 export interface UserRegistry {
-  /** As of RunningPlatform. */
+  /** See `makeFirstUser` of RunningPlatform. */
   makeFirstUser(): Promise<SignIn | undefined>
   add(email: string, password: string): Promise<User>
   /** Changes the password of a user; tokens of earlier sign-ins are not valid any more. */

@@ -51,7 +51,7 @@ const COLUMNS = 'id, email, password, registered, password_changes AS "passwordC
 export class Users extends tableOf({
   byId: `SELECT ${COLUMNS} WHERE id = ?`,
   byEmail: `SELECT ${COLUMNS} WHERE email = ?`,
-  // Not by the counter of the table, which PostgreSQL raises also for what is rolled back: the first is 1.
+  // The first id is 1: the counter of the table, which PostgreSQL raises also for what is rolled back, is not used.
   add: 'INSERT INTO users (id, email, password, registered) SELECT coalesce(max(id), 0) + 1, ?, ?, ? FROM users',
   setPassword: 'UPDATE users SET password = ?, password_changes = password_changes + 1 WHERE id = ?',
 }) {

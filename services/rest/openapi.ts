@@ -11,7 +11,7 @@ type Json = Readonly<Record<string, unknown>>
 export interface ServiceFacts<Route extends RouteFacts> {
   readonly title: string
   readonly description: string
-  /** By subject. */
+  /** Routes by subject. */
   readonly subjects: Readonly<Record<string, readonly Route[]>>
   /** The media types in which an endpoint takes its fields. */
   readonly bodyTypes: (route: Route) => readonly string[]

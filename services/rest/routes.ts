@@ -5,9 +5,9 @@ import { HttpError } from '../http/errors.js'
 /** What the router and the OpenAPI document know of an endpoint. */
 export interface RouteFacts {
   readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT'
-  /** As Express takes it: `/tasks/:task_uuid`. */
+  /** Path in the form of Express: `/tasks/:task_uuid`. */
   readonly path: string
-  /** Who may call: `public` and `optional` need no token, all others one. */
+  /** The callers who may use it: `public` and `optional` need no token, all others one. */
   readonly access: string
   /** What the endpoint does: a phrase with a verb in the third person, for the documentation. */
   readonly summary: string

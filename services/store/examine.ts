@@ -10,7 +10,7 @@ const MIN_VERSION = 140_000
 /** Difference of clocks from which times in documents are confusing, ms. */
 const MAX_SKEW_MS = 5_000
 
-/** Those that take every text. */
+/** Encodings that take every text. */
 const ENCODINGS: readonly string[] = ['UTF8', 'SQL_ASCII']
 
 const FACTS = `

@@ -86,7 +86,7 @@ export class SharedLease<T> implements Lease<T>, Guard {
   readonly #log: ServicesLog
   #lost = new AbortController()
   #token = 0
-  /** Until when others cannot have it. */
+  /** End of the time in which others cannot have the lease. */
   #until: Instant = LONG_AGO
   #taking: Promise<boolean> | undefined
   #renewal: NodeJS.Timeout | undefined

@@ -60,7 +60,7 @@ export class S3Bodies implements Bodies {
   #left = false
   /** True after a removal has failed, until one succeeds. */
   #failing = false
-  /** Of the last sweep. */
+  /** Tells which bodies have a row, as the last sweep asked it. */
   #withRow: WithRow | undefined
   #sweeping: Promise<number> | undefined
   #stopping = false

@@ -7,7 +7,7 @@ import { S3Refusal } from './s3-refusal.js'
 
 /** What the index knows of its claim of a folder of a store. */
 export interface ClaimRecord {
-  /** Of this data folder at this place: a copy of it has another. */
+  /** Id of this data folder at this place: a copy of it has another. */
   readonly owner: string
   read(): Promise<{
     /** The last run that has claimed the folder, and the one that does so now, with a space between; empty for none. */
@@ -136,7 +136,7 @@ export class S3Claim {
       await this.#keep(either, last)
       await this.#write({ 'if-match': found.etag })
     }
-    // Not all stores know conditions of writes.
+    // The claim is read again, because some stores do not know conditions of writes.
     const now = await this.#read()
     if (now?.run !== this.#run) throw new Error(AT_THE_SAME_TIME)
     await this.#keep(this.#run, either)
@@ -173,7 +173,7 @@ export class S3Claim {
     }
   }
 
-  /** Also resolves when the condition does not hold: an attempt before may have changed that. */
+  /** Writes the claim. Also resolves when the condition does not hold: an attempt before may have changed that. */
   async #write(condition: Readonly<Record<string, string>>): Promise<void> {
     const { owner } = this.#record
     const body = [Buffer.from(`${JSON.stringify({ bodies: 'of a data folder of dealgate', owner, run: this.#run })}\n`)]

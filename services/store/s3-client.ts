@@ -72,7 +72,7 @@ export class S3Client {
    * @param attempt gets its number, from 0
    */
   async retry<T>(attempt: (n: number, signal: AbortSignal) => Promise<T>): Promise<T> {
-    // Not AbortSignal.any: Node 20 may collect the signals that it joins, which then never fire.
+    // AbortSignal.any does not fit: Node 20 may collect the signals that it joins, which then never fire.
     const over = new AbortController()
     const { signal } = over
     const end = performance.now() + this.#limits.maxWaitMs
@@ -151,13 +151,13 @@ export class S3Client {
     throw refusal
   }
 
-  /** As `send`, and reads the answer. */
+  /** Sends a request and reads the answer. */
   async ask(asked: S3Request, signal: AbortSignal): Promise<{ readonly head: IncomingMessage; readonly body: Buffer }> {
     const head = await this.send(asked, signal)
     return { head, body: await this.#read(head, asked.idleMs) }
   }
 
-  /** As `ask`, for an answer that is a document with this root. Throws S3Refusal for an error in its place. */
+  /** Asks for a document with this root. Throws S3Refusal for an error in its place. */
   async document(asked: S3Request, root: string, signal: AbortSignal): Promise<XmlNode> {
     const { body } = await this.ask(asked, signal)
     const found = await parseDocument(body)

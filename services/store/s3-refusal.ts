@@ -25,7 +25,7 @@ export function isPassing(error: unknown): boolean {
     const { status, code } = error
     return (status >= 500 && status !== 501) || status === 429 || status === 408 || PASSING.has(code)
   }
-  // Of credentials that are not there.
+  // Credentials that are not there make a RangeError.
   if (error instanceof RangeError) return false
   return !LASTING.test((error as NodeJS.ErrnoException | undefined)?.code ?? '')
 }

@@ -27,7 +27,7 @@ export class S3Signer {
   readonly #ask: () => S3Credentials
   #credentials: S3Credentials
   #signer: RequestSigner
-  /** By what the request was signed that was refused. Not a member of the refusal, which is logged. */
+  /** What has signed each refused request. It is no member of the refusal, which is logged. */
   readonly #signedBy = new WeakMap<S3Refusal, RequestSigner>()
 
   /** @param credentials asked again after the store has refused those it gave */
@@ -60,7 +60,7 @@ export class S3Signer {
     if (!(error instanceof S3Refusal) || (error.status !== 403 && error.status !== 400)) return false
     const signer = this.#signedBy.get(error)
     if (signer === undefined) return false
-    // Of many requests that are refused at once, the first one finds the new credentials.
+    // Many requests may be refused at once: the first one finds the new credentials.
     if (signer === this.#signer) this.#renew()
     return signer !== this.#signer
   }

@@ -183,8 +183,8 @@ export class NewS3Body implements NewBody {
   }
 
   /**
-   * Of the body in the store, which must have its size. Asked for even where a write was answered with an ETag: that of
-   * a read may be another one, as with stores that encrypt or that join parts.
+   * The ETag of the body in the store, which must have its size. The store is asked for it even where a write was
+   * answered with an ETag: that of a read may be another one, as with stores that encrypt or that join parts.
    */
   async #etagOf(signal: AbortSignal): Promise<string> {
     const { client, keyOf } = this.#context

@@ -112,7 +112,7 @@ export function openSnapshot(file: string): FileSnapshot {
   return {
     db,
     close: () => {
-      // Without it, the transaction would last until the statements are garbage collected.
+      // A transaction that is not rolled back would last until the statements are garbage collected.
       if (db.isTransaction) db.exec('ROLLBACK')
       db.close()
     },

@@ -23,7 +23,7 @@ export interface Selector<R extends Resource> {
   readonly header?: string
   /** Query keys that may be present. Any other is NotImplemented. */
   readonly params?: readonly string[]
-  /** Those of them that may be given several times. */
+  /** Query keys that may be given several times. */
   readonly lists?: readonly string[]
   /** Headers that demand something (src/plugins/table.ts) and that the operation supports; others: NotImplemented. */
   readonly headers?: readonly string[]

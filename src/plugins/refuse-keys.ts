@@ -9,11 +9,11 @@ type Head = Pick<RequestHead, 'method' | 'resource' | 'query'>
 /** Query keys that select an operation. */
 interface SubResources {
   /**
-   * Those that name a sub-resource or select a variant of an S3 operation. A key that the selected operation does not
+   * Keys that name a sub-resource or select a variant of an S3 operation. A key that the selected operation does not
    * declare is refused, even with a value and even on GET; other `name=value` pairs are ignored on GET, as in S3.
    */
   readonly ofS3: ReadonlySet<string>
-  /** Those of extensions, `x-...`. */
+  /** Keys of extensions, `x-...`. */
   readonly extensions: ReadonlySet<string>
 }
 

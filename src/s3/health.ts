@@ -61,7 +61,7 @@ export const getHealth = defineCall({
   access: 'signed',
   on: { method: 'GET', resource: 'service', path: '/-/health' },
   ownRules: true,
-  // By this name policies know it.
+  // Policies know the call by this name.
   action: 'self:GetHealth',
   result: z.object({
     Status: z.enum(['Ready', 'NotReady', 'Closing']),

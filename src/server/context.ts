@@ -44,7 +44,7 @@ interface ContextDeps {
   readonly account: AccountSource
   /** Finds the account of a bucket's owner. */
   readonly credentials: Credentials
-  /** Those of the plugins that run. */
+  /** Actions that callers need for metadata which orders what costs money, of the plugins that run. */
   readonly metadataActions: MetadataActions
   /** Bytes of bodies that are spooled to disk while they arrive. */
   readonly spools: Quota

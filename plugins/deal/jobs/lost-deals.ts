@@ -32,7 +32,7 @@ async function listLost(deps: DealDeps, context: Context, since: number): Promis
   return lost
 }
 
-/** Those that are on no record, and that no job of this server waits for. */
+/** Listed deals that are on no record, and that no job of this server waits for. */
 async function listed(deps: DealDeps, client: DealClient, since: number): Promise<ListedExpense[]> {
   const lost: ListedExpense[] = []
   const awaited = await deps.attempts.tokens()

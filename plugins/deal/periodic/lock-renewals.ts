@@ -10,8 +10,8 @@ import { type DealRecord, idOf } from '../records/deal-record.js'
 export const LOCK_DAYS = 30
 
 /**
- * Until when a lock keeps a version that keeps it beyond this time, ms since 1970; null for a legal hold, which has no
- * end. Undefined for a version that is free then.
+ * The end of a lock that keeps a version beyond this time, ms since 1970; null for a legal hold, which has no end.
+ * Undefined for a version that is free then.
  */
 export function lockBeyond({ lock }: Pick<StoredObject, 'lock'>, time: number): number | null | undefined {
   if (lock?.hold) return null

@@ -31,7 +31,7 @@ export interface ObjectEvent {
   readonly dealCid?: string
   readonly code?: string
   readonly message?: string
-  /** Until when a restored copy stays, ms since 1970; null: for ever. */
+  /** End of the time for which a restored copy stays, ms since 1970; null: it stays for ever. */
   readonly until?: number | null
 }
 

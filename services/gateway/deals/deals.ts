@@ -136,7 +136,7 @@ export class Deals extends tableOf((connection) => ({
     return (await this.sql.pending.all()).map(toRow)
   }
 
-  /** Those of them whose process does not run any more, as others see it. */
+  /** Pending deals whose process does not run any more, as others see it. */
   async left(run: string): Promise<DealRow[]> {
     return (await this.sql.left.all(run)).map(toRow)
   }

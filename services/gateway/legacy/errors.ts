@@ -62,7 +62,7 @@ export class LegacyError extends GatewayError {
   }
 }
 
-/** Of a listing that the caller may not see: public gateways give it code -32000, not 0. */
+/** The error of a listing that the caller may not see: public gateways give it code -32000, not 0. */
 export class ListingRefused extends GatewayError {
   constructor(cause: GatewayError) {
     super('NotPermitted', cause.subject, cause)

@@ -39,7 +39,7 @@ export interface ListForm {
   begin(context: GatewayContext, bucket: BucketRow, query: ScanQuery): Promise<void>
   /** The members of `objects` for a page of a scan. */
   entries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): Promise<object[]>
-  /** Of a list without entries. */
+  /** The member `objects` of a list without entries. */
   readonly empty: readonly [] | null
   /** True: the index may write the entries itself, where keys are not grouped. */
   readonly asIndexed: boolean

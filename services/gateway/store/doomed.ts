@@ -24,7 +24,7 @@ export class DoomedBodies extends tableOf((connection) => ({
     await this.sql.remove.run(name)
   }
 
-  /** Those of these names that it has. */
+  /** The names among these that the table has. */
   async among(names: readonly string[]): Promise<string[]> {
     return (await this.sql.among.all<{ name: string }>(JSON.stringify(names))).map(({ name }) => name)
   }

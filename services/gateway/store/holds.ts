@@ -133,7 +133,7 @@ export class Holds {
   readonly #bodies: Bodies
   readonly #run: Run
   readonly #log: ServicesLog
-  /** Those that could not be ended yet, with their buckets. */
+  /** Holds that could not be ended yet, with their buckets. */
   readonly #ended = new Map<string, number>()
 
   constructor(db: Database<LetGoTables>, bodies: Bodies, run: Run, log: ServicesLog) {

@@ -108,9 +108,9 @@ export class Cars {
     await syncFolder(this.#providers)
     await syncFolder(dirname(this.#providers))
     let removed = await this.staging.open(shared)
-    // Those of an earlier process.
+    // Rows of an earlier process are removed.
     if (!shared) await this.#db.transaction(({ looseCars }) => looseCars.clear())
-    // Listed before the rows are read: a file has its row first.
+    // The files are listed before the rows are read: a file has its row first.
     const files = new Map<string, string>()
     for (const minerId of minerIds) for (const file of await this.of(minerId)) files.set(custodyOf(file), file)
     for await (const custody of this.#named()) files.delete(custody)

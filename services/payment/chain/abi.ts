@@ -28,7 +28,7 @@ const FOLLOWED = {
   ExpirePayment: { id: 'string', token: 'address', amount: 'uint256' },
 } as const
 
-/** Without it, no payment would ever be seen. */
+/** The event without which no payment would ever be seen. */
 const NEEDED = 'LockPayment'
 
 const event = (name: string, inputs: string): AbiEvent => ({
@@ -107,7 +107,7 @@ export type ChainEvent = LogPosition & { readonly wCid: string; readonly amount:
         readonly kind: 'lock'
         readonly token: string
         readonly recipient: string
-        /** Who pays, if the event tells it: else it is the sender of the transaction. */
+        /** Address that pays, if the event tells it: otherwise the sender of the transaction pays. */
         readonly owner: string | undefined
         /** Unix seconds. */
         readonly deadline: bigint

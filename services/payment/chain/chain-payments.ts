@@ -7,7 +7,7 @@ import type { ChainTable } from './chain-table.js'
 import { ChainEffects, type ChainTables, type ChainTerms } from './effects.js'
 import { type ChainNode, NodeFailure } from './node.js'
 
-/** Of the coin in which chains of this kind (EVM) take their fees. */
+/** Decimals of the coin in which chains of this kind (EVM) take their fees. */
 const NATIVE_DECIMALS = 18
 
 /** Most payments whose unlocking was asked for in the log. */

@@ -4,7 +4,7 @@ import type { LogPosition } from './abi.js'
 /** Most blocks whose hashes are remembered besides those of blocks with logs. */
 const MAX_BLOCKS = 1000
 
-/** Which chain and contract a folder follows; addresses in lower case. */
+/** The chain and the contract that a folder follows; addresses in lower case. */
 interface ChainIdentity {
   readonly chainId: number
   readonly contract: string
@@ -13,7 +13,7 @@ interface ChainIdentity {
 
 interface ChainState extends ChainIdentity {
   readonly tokenName: string | null
-  /** Of the token; null before the chain was read. */
+  /** Decimals of the token; null before the chain was read. */
   readonly decimals: number | null
   /** First block whose logs count; null before the chain was read. */
   readonly firstBlock: number | null
@@ -29,7 +29,7 @@ export interface ChainLog extends Omit<LogPosition, 'index'> {
   readonly time: number
   /** `counted`, or why it does not count. */
   readonly outcome: string
-  /** Of the upload; null when the log changed none. */
+  /** Earlier status of the upload; null when the log changed none. */
   readonly formerStatus: string | null
 }
 

@@ -11,7 +11,7 @@ import type { LockedPayment } from './node.js'
 export type ConfirmedEvent = ChainEvent & {
   /** Unix seconds of its block. */
   readonly time: number
-  /** Who sent its transaction, in lower case. */
+  /** Address that sent its transaction, in lower case. */
   readonly sender: string
 }
 

@@ -44,7 +44,7 @@ export interface ChainNode {
   coin(): Promise<{ readonly decimals: number; readonly symbol: string | undefined }>
 }
 
-/** Of the usual contract. One without it reverts. */
+/** Calls of the usual contract. A contract without one reverts. */
 const CALLS = [
   'struct Payment { string id; address token; uint256 minPayment; uint256 lockedFee; address owner; address recipient; uint256 deadline; bool _isExisted; uint256 size; uint8 copyLimit; uint256 blockNumber; }',
   'function getLockedPaymentInfo(string cId) view returns (Payment tx)',

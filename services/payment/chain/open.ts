@@ -106,7 +106,7 @@ export interface ChainOptions {
   readonly contract: string
   /** The stable coin, an ERC-20 token with at most 36 decimals. */
   readonly token: string
-  /** Who gets what is unlocked: a payment for another one does not count. */
+  /** Address that gets what is unlocked: a payment for another one does not count. */
   readonly recipient: string
   /** JSON file with the ABI of the contract; default: that of the events which `abi.ts` lists. */
   readonly abiFile?: string | undefined

@@ -14,7 +14,7 @@ const MAX_REPORTED = 10
 
 interface NodeCopiesDeps {
   readonly node: KuboNode
-  /** Those of contents, by the CIDs of their roots. */
+  /** Pins of contents, by the CIDs of their roots. */
   readonly pins: Pins
   readonly db: Database<{ readonly copies: CopyTable }>
   readonly contents: Pick<ContentStore, 'fileOf'>
@@ -109,7 +109,7 @@ interface MissingContent {
 /** SQL: true for a pin whose content is gone. A content that only a storage provider has stays on the node. */
 export const UNNEEDED = "NOT EXISTS (SELECT 1 FROM contents WHERE cid = root AND place <> 'gone')"
 
-/** Which contents a Kubo node has. Call writing methods inside a transaction. */
+/** The contents that a Kubo node has. Call writing methods inside a transaction. */
 export class CopyTable extends tableOf({
   mark: 'UPDATE contents SET node = ? WHERE cid = ?',
   missing: `SELECT ${CONTENT_COLUMNS} FROM contents

@@ -73,7 +73,7 @@ export class Retention {
       if (unneeded.length > 0) await this.#remove(unneeded, epoch)
     }
     await this.#forgetWallets()
-    // Those of a process that died: a start leaves young ones to the others.
+    // The sweep removes what a process that died has left: a start leaves young files to the others.
     if (db.shared && epoch - this.#cleanedAt >= epochsOf(1, network)) {
       await contents.sweep()
       this.#cleanedAt = epoch
@@ -134,7 +134,7 @@ const LASTING = 'EXISTS (SELECT 1 FROM offline_deals WHERE offline_deals.car = u
 /** An upload whose content nothing but this service has. */
 const OPEN = "status NOT IN ('Success', 'Refunded')"
 
-/** Which uploads and contents go, and when. Call writing methods inside a transaction. */
+/** The uploads and contents that go, and when. Call writing methods inside a transaction. */
 export class RetentionTable {
   readonly #sql
 
@@ -214,7 +214,7 @@ export class RetentionTable {
     return this.#sql.stored.all<Content>(epoch, most)
   }
 
-  /** Only storage providers have the content from now on. */
+  /** Records that storage providers alone have the content from now on. */
   async giveUp(content: number): Promise<void> {
     await this.#sql.setPlace.run('provider', content)
   }

@@ -149,7 +149,7 @@ export class Dealing {
   /** Completes a CAR of which all uploads were refunded, or settled before a crash; false while it has others. */
   async #isOver({ id }: PackedCar): Promise<boolean> {
     if ((await this.#db.read.packed.inCar(id)).length > 0) return false
-    // By a change of the chain, a payment may come back to an upload in it meanwhile.
+    // A change of the chain may bring a payment back to an upload in the CAR meanwhile.
     return this.#db.transaction(async ({ packed, cars }) => {
       if ((await packed.inCar(id)).length > 0) return false
       await cars.setStatus(id, 'Completed')
@@ -181,7 +181,7 @@ export class Dealing {
   async #settle(car: PackedCar, deal: OfflineDeal, signal: AbortSignal): Promise<void> {
     const { payments, seconds, folder } = this.#deps
     const { bytes, uploads } = await this.#db.transaction(async ({ packed }) => ({
-      // Of those that are settled or refunded, too: they do not make the part of another larger.
+      // The bytes of settled and refunded uploads count, too: they do not make the part of another larger.
       bytes: await packed.bytesOf(car.id),
       uploads: await packed.inCar(car.id),
     }))

@@ -20,7 +20,7 @@ const MAX_BYTES = 4 * 2 ** 30
 const COLUMNS = `uploads.id, w_cid AS "wCid", cid, file_size AS "fileSize", duration, is_free AS "isFree"
   FROM uploads JOIN contents ON contents.id = uploads.content`
 
-/** Which uploads are packed together, and what becomes of them. Call writing methods inside a transaction. */
+/** The uploads that are packed together, and what becomes of them. Call writing methods inside a transaction. */
 export class PackedUploads {
   readonly #sql
 

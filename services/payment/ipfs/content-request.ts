@@ -9,7 +9,7 @@ export interface ContentRequest {
   readonly form: Form
   /** The form is that of the Accept header, not of the URL. */
   readonly byAccept: boolean
-  /** Only a file of this kind is wanted: `json` or `cbor`. */
+  /** Kind of the file that alone is wanted, `json` or `cbor`; undefined for any. */
   readonly kind: string | undefined
   readonly car: CarTerms
   readonly fileName: string | undefined
@@ -88,7 +88,7 @@ function readForm(format: string, types: Types): Pick<ContentRequest, 'form' | '
 }
 
 interface ContentPath {
-  /** As the client writes it. */
+  /** CID in the form that the client has sent. */
   readonly cid: string
   readonly names: readonly string[]
   /** Ends in a slash, as the path of a directory does. */

@@ -132,7 +132,7 @@ const recordMint = route({
     source_file_upload_id: id('source_file_upload_id'),
     tx_hash: required('tx_hash'),
     token_id: required('token_id'),
-    // As the client writes it.
+    // The text of the client is kept as it is.
     mint_address: formed(
       required('mint_address'),
       'value',

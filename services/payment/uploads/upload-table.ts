@@ -22,7 +22,7 @@ interface NewUpload {
   readonly createdEpoch: number
   /** 1: nothing is to be paid. */
   readonly isFree: 0 | 1
-  /** Of the request, by which the wallet's client recognises it; null for none. */
+  /** Key of the request, by which the client of the wallet recognises it; null for none. */
   readonly idempotencyKey: string | null
 }
 
@@ -46,7 +46,7 @@ export interface UploadRow extends NewUpload {
   readonly place: ContentLocation
 }
 
-/** Those that are shown as they are. Every other one is shown as `Processing`. */
+/** Statuses that are shown as they are. Every other one is shown as `Processing`. */
 const SHOWN_STATUSES: readonly UploadStatus[] = ['Pending', 'Refundable', 'Refunded', 'Success']
 
 export function shownStatus(status: UploadStatus): string {
@@ -194,7 +194,7 @@ interface UploadFilter {
   readonly fileName: string | undefined
   /** True: those with an NFT; false: those without. */
   readonly minted: boolean | undefined
-  /** As it is shown; undefined: any. */
+  /** Status as it is shown; undefined: any. */
   readonly status: string | undefined
 }
 

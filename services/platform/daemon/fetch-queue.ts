@@ -109,7 +109,7 @@ export interface StoredCar {
   readonly stored: number
 }
 
-/** Which CARs to fetch, and which ones are there. Each look takes a few steps, however many deals wait. */
+/** The CARs to fetch, and those that are there. Each look takes a few steps, however many deals wait. */
 export class FetchTable {
   readonly #sql
 

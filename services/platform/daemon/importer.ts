@@ -175,7 +175,7 @@ interface DealToImport {
   readonly uuid: string
   readonly isVerified: boolean
   readonly fastRetrieval: boolean
-  /** Of the bid that won the task, attofil per GiB and epoch; null when the poster chose the provider. */
+  /** Price of the bid that won the task, attofil per GiB and epoch; null when the poster chose the provider. */
   readonly bidPrice: bigint | null
   readonly duration: number
   readonly dealCid: string | null

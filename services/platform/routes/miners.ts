@@ -35,7 +35,7 @@ function compare<T extends string | bigint>(a: T, b: T): number {
 
 const provider = documentSchema(documents.provider)
 
-/** Those that are equal in `sort_by`, and all without it, are in the order of their ids. */
+/** Providers that are equal in `sort_by`, and all without it, are in the order of their ids. */
 const listMiners = route({
   method: 'GET',
   path: '/miners',

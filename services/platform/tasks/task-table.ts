@@ -139,7 +139,7 @@ export class TaskTable {
     if (changed === 0) throw new Error('The draft of the task is not there any more.')
   }
 
-  /** Those that were made by this time, Unix seconds. */
+  /** Drafts that were made by this time, Unix seconds. */
   async drafts(time: number): Promise<number[]> {
     return (await this.#sql.drafts.all<{ id: number }>(time)).map(({ id }) => id)
   }

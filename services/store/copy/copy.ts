@@ -116,7 +116,7 @@ async function begin(pairs: readonly Pair[], from: CopyLocation, to: CopyLocatio
   const source = first && (await markOf(first.target.read, to))
   if (source !== undefined && source !== from.name)
     throw new RangeError(`The copy in ${to.name} is that of ${source}, and is not complete: empty it first.`)
-  // Those that a copy has completed before it was interrupted have no mark any more.
+  // The tables that the copy had completed before it was interrupted have no mark any more.
   if (source !== undefined) return
   for (const { service, target, tables } of pairs)
     for (const table of tables) if (await hasRows(target.read, table)) throw notEmpty(to, service)

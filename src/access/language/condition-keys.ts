@@ -50,7 +50,7 @@ export const CONDITION_KEYS: readonly string[] = [
   's3:requestobjecttag/',
 ]
 
-/** Those of a service alone: the bucket for which it writes, and the account that owns this bucket. */
+/** Keys that a service alone has: the bucket for which it writes, and the account that owns this bucket. */
 export const SERVICE_KEYS: readonly string[] = ['aws:sourceaccount', 'aws:sourcearn']
 
 const MULTIVALUED = ['s3:requestobjecttagkeys']

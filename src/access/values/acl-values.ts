@@ -64,7 +64,7 @@ function readGrantee(header: string, part: string): Grantee {
   }
 }
 
-/** As in S3 since October 2025: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html */
+/** S3 answers so since October 2025: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketAcl.html */
 export function byEmail(fields: Record<string, string> = {}): S3Error {
   return new S3Error('MethodNotAllowed', {
     message: 'Grants by e-mail address have ended: grant by canonical id.',

@@ -36,7 +36,7 @@ export class ConnectionPool implements Wire {
     const head = requestHead(method, path, this.#url.host, headers, body)
     const kept = maxIdleMs === 0 ? undefined : this.#kept(maxIdleMs)
     const sent = (kept ?? this.#open()).send(method, head, body, kept !== undefined)
-    // Those who repeat what `close` took away learn that nothing was sent.
+    // Callers who repeat what `close` took away learn that nothing was sent.
     if (this.#closed) sent.giveUp()
     return sent
   }

@@ -46,7 +46,7 @@ export interface KeyText {
 interface Keys extends KeyText {
   /** `age1...`: who can open what is encrypted from now on with the key of the server. */
   readonly recipients: readonly string[]
-  /** Those of them who can open what is encrypted with a named key, too. */
+  /** The recipients who can open what is encrypted with a named key, too. */
   readonly shared: readonly string[]
 }
 

@@ -12,7 +12,7 @@ import type { PublicGrants } from './gateway-acl.js'
 /** Headers with an ACL, which operations that support ACLs declare. */
 export const ACL_HEADERS: readonly string[] = ['x-amz-acl', ...Object.keys(GRANTS)]
 
-/** Those of requests that store an object: there is no right to write an object. */
+/** ACL headers of requests that store an object: there is no right to write an object. */
 export const OBJECT_ACL_HEADERS = ACL_HEADERS.filter((name) => name !== 'x-amz-grant-write')
 
 export interface AclOwners {

@@ -262,7 +262,7 @@ function readNoncurrent(node: XmlNode, action: string, filter: LifecycleFilter, 
   const days = readDays(requiredText(node, action, 'NoncurrentDays'), 'NoncurrentDays', action, leastDays)
   const text = childText(node, NEWER)
   if (text === undefined) return { days }
-  // As S3 does: https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html
+  // S3 refuses this, too: https://docs.aws.amazon.com/AmazonS3/latest/userguide/intro-lifecycle-rules.html
   if (filter.form === 'prefix')
     throw new S3Error('InvalidRequest', { message: `${NEWER} needs a Filter in its rule, in place of a Prefix.` })
   const newer = wholeNumberText(text, NEWER)

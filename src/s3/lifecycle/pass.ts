@@ -17,7 +17,7 @@ export interface LifecycleAction {
   readonly size?: number
 }
 
-/** Those of transitions: https://docs.aws.amazon.com/AmazonS3/latest/userguide/lifecycle-and-other-bucket-config.html */
+/** Operations of transitions: https://docs.aws.amazon.com/AmazonS3/latest/userguide/lifecycle-and-other-bucket-config.html */
 const TRANSITIONS: Readonly<Record<string, LifecycleAction['operation']>> = {
   STANDARD_IA: 'S3.TRANSITION_SIA.OBJECT',
   ONEZONE_IA: 'S3.TRANSITION_ZIA.OBJECT',

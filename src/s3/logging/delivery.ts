@@ -38,7 +38,7 @@ export interface DeliveryOptions {
 }
 
 interface Failing {
-  /** By `performance.now()`. */
+  /** End of the pause by `performance.now()`, ms. */
   readonly until: number
   readonly pause: number
 }

@@ -28,7 +28,7 @@ interface Buffered extends Spooled {
 }
 
 interface OpenFile {
-  /** By `performance.now()`. */
+  /** When the file was begun, by `performance.now()`, ms; 0 for one of an earlier process. */
   readonly since: number
   bytes: number
 }
@@ -46,7 +46,7 @@ export interface SealedFile {
 }
 
 interface SpoolOptions {
-  /** Of this process alone. */
+  /** Folder of this process alone. */
   readonly folder: string
   /** Most bytes of all files. */
   readonly maxBytes: number
@@ -274,7 +274,7 @@ export function stampOf(time: Date): string {
   return time.toISOString().slice(0, 19).replace(/[T:]/g, '-')
 }
 
-/** As S3 makes them: 16 hexadecimal digits. */
+/** A text like those of S3: 16 hexadecimal digits. */
 function uniqueText(): string {
   return randomBytes(8).toString('hex').toUpperCase()
 }

@@ -39,7 +39,7 @@ interface CountedRequest {
   readonly address: string
   /** Bytes that have been received so far. */
   readonly received: () => number
-  /** Those that are counted. */
+  /** Bytes that are counted. */
   counted: number
 }
 

@@ -23,7 +23,7 @@ interface LeaseLockOptions {
 }
 
 const LEASE_MS = 30_000
-/** Of attempts to take a lease that another process has. */
+/** Pauses between attempts to take a lease that another process has. */
 const BACKOFF = { firstMs: 10, longestMs: 250 }
 
 /**

@@ -191,9 +191,9 @@ export interface Lease {
 /**
  * Leases in a store shared by several proxies. Each call is atomic; time is the store's clock.
  *
- * Who is refused waits in line: the store remembers the longest-waiting token for each name and for the prefixes of
- * each scope, for WAITING_MS after its last attempt, and refuses a free lease to all who wait for a shorter time. When
- * such a lease becomes free, it sends the signal `lease` with that token.
+ * A caller that is refused waits in line: the store remembers the longest-waiting token for each name and for the
+ * prefixes of each scope, for WAITING_MS after its last attempt, and refuses a free lease to all who wait for a shorter
+ * time. When such a lease becomes free, it sends the signal `lease` with that token.
  */
 export interface LeaseStore {
   /**

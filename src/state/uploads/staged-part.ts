@@ -127,7 +127,7 @@ export class OpenParts<Part extends OpenPart> {
     }
   }
 
-  /** Those of one upload. */
+  /** Open parts of one upload. */
   of(uploadId: string): readonly Part[] {
     return [...(this.#parts.get(uploadId) ?? [])]
   }

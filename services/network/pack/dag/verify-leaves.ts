@@ -84,9 +84,9 @@ const MAX_DEPTH = 32
 type FilePart = { readonly content: Uint8Array } | { readonly unread: FileLink }
 
 /**
- * Yields the parts of a file in order. Holds the nodes above the current one.
+ * Yields the parts of a file in order. Holds the nodes above the current one, while the memory of ipfs-unixfs-exporter
+ * grows with the file.
  * @param read whether to read the block of this link; an unread block is a leaf. The size of the root is unknown: NaN
- * Not by ipfs-unixfs-exporter, whose memory grows with the file.
  */
 export async function* walkFile(
   root: CID,
