@@ -44,7 +44,7 @@ function isDataFolder(folder: string): boolean {
   try {
     statSync(folder)
   } catch (error) {
-    // One that exists and may not be looked at is another mistake, with another remedy.
+    // A folder that exists and may not be looked at is another mistake, with another remedy.
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
     throw error
   }

@@ -98,7 +98,7 @@ function parse(folder: string, text: string): VersionRecord {
     if (Number.isSafeInteger(version) && (version as number) >= 0 && typeof dealgate === 'string')
       return { version: version as number, dealgate, ...(restoring === true && { restoring }) }
   } catch {
-    // The same message as for another content.
+    // A text that is no JSON gets the same message as any other wrong content.
   }
   throw new DataVersionError(`The file ${join(folder, VERSION_FILE)} is damaged. Restore it from a backup.`)
 }

@@ -139,7 +139,7 @@ export class BatchJobs {
    */
   async admitAgain(job: Job<BatchOrder>, request: S3Request, context: Context): Promise<void> {
     await requireHeld({ records: this.records, decide: this.#decide }, job, request, context)
-    // One that has not ended is not run again, and stays as it is.
+    // A job that has not ended is not run again, and stays as it is.
     if (hasEnded(job.status)) await this.records.change(job.id, (record) => wokenBy(record, request, context))
   }
 

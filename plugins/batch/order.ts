@@ -60,7 +60,7 @@ export interface FilterSource {
   readonly sizeGreaterThan?: number
   readonly sizeLessThan?: number
   readonly storageClasses: readonly string[]
-  /** All of them. */
+  /** Tags that an object must all have. */
   readonly tags: readonly { readonly key: string; readonly value?: string }[]
   /** States of the newest deal; `None` for objects without one. */
   readonly dealStates: readonly string[]

@@ -33,7 +33,7 @@ export const BATCH_JOB = 'batch:CreateBatchJob'
 /** Jobs of a process that are under way or wait for their turn. */
 const MAX_OPEN = 100
 
-/** The same of one key pair, so that others have room. */
+/** Jobs of one key pair among them, so that others have room. */
 export const MAX_OPEN_OF_ONE = 50
 const ROOM_MS = 30_000
 

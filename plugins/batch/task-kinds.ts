@@ -176,7 +176,7 @@ async function copyObject(
   const copy = { ...copyOf(row, target, headers), own: { writeId: token } }
   const isItself = row[2] === undefined && row[0] === target[0] && row[1] === target[1]
   if (triedSince === undefined || isItself) return simply(send, copy)
-  // One that is hidden is not replaced.
+  // An object that the caller may not see is not replaced.
   const present = await found(target, send, () => undefined)
   const old = present && Date.parse(String(present['last-modified'])) < triedSince - 1000
   const condition: Record<string, string> = old ? { 'if-match': String(present.etag) } : { 'if-none-match': '*' }

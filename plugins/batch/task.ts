@@ -7,7 +7,7 @@ export type Send = (request: OwnRequest) => Promise<Reply>
 /** One row of a job. */
 export interface Task {
   readonly row: Row
-  /** The same whenever the row is tried again, so that what costs money is done once. */
+  /** Stays the same whenever the row is tried again, so that what costs money is done once. */
   readonly token: string
   /**
    * When the row may have been tried for the first time, ms since 1970, if a server has died or an attempt has

@@ -33,7 +33,7 @@ export class SentRequests<Request extends { readonly sent: number }> {
     return this.#records.get(jobId)
   }
 
-  /** All of them, by the ids of their jobs. */
+  /** All requests on record, by the ids of their jobs. */
   entries(): AsyncIterable<[jobId: string, request: Request]> {
     return this.#records.entries()
   }

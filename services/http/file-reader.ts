@@ -31,7 +31,7 @@ export class FileReader {
   readonly #last: number
   /** Position behind the last byte to read. */
   readonly #end: number
-  /** None for a client in this process, which gets the memory itself. */
+  /** Buffers for a connection; undefined for a client in this process, which gets the memory itself. */
   readonly #buffers: readonly [Buffer, Buffer] | undefined
   #turn: 0 | 1 = 0
   /** The memory of the bytes that a client in this process gets next. */

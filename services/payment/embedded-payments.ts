@@ -56,7 +56,7 @@ export class EmbeddedPayments implements Payments {
     return this.#db.read.locks.find(wCid)
   }
 
-  /** None: the ledger takes only payments that count. */
+  /** Resolves with none: the ledger takes only payments that count. */
   async refused(): Promise<readonly RefusedPayment[]> {
     return []
   }

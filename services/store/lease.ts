@@ -71,7 +71,7 @@ const TAKE = `
     since = excluded.since
   WHERE held.expires <= clock_timestamp() RETURNING token`
 
-/** One that has expired is taken anew: a renewal that PostgreSQL got too late leaves a gap. */
+/** Renews a lease. One that has expired is taken anew: a renewal that PostgreSQL got too late leaves a gap. */
 const RENEW = `
   UPDATE lease SET expires = clock_timestamp() + $3 * interval '1 millisecond'
   WHERE name = $1 AND token = $2 AND expires > clock_timestamp() RETURNING token`

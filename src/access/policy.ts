@@ -42,7 +42,7 @@ export function parsePolicy(text: string, options: PolicyOptions): Policy {
   return { statements, byTags: statements.some((one) => asksFor(one, EXISTING_TAG)) }
 }
 
-/** The same, with the problem of the document or those of its statements. */
+/** Parses a policy. Returns the problem of the document, or those of its statements, and does not throw them. */
 export function readPolicy(
   text: string,
   options: PolicyOptions,

@@ -227,7 +227,7 @@ export const ownStatuses: Readonly<Record<number, readonly [S3Code, string?]>> =
   501: ['NotImplemented', 'The object gateway does not support this.'],
 }
 
-/** The same for 404, by what the request was about. */
+/** S3 codes for status 404, by what the request was about. */
 export const absences = {
   bucket: ['NoSuchBucket', ABSENT],
   key: ['NoSuchKey', ABSENT],

@@ -114,7 +114,7 @@ export class Supervisor {
     clearTimeout(late)
   }
 
-  /** One that ends by itself has said why, and would again; one that is killed says nothing of the next one. */
+  /** Starts the first worker. One that ends by itself has said why, and would again; a killed one says nothing of others. */
   async #first(): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await new Promise<string | Death>((resolve) => {

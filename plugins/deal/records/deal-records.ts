@@ -194,7 +194,7 @@ export interface Version {
   readonly revision: string
 }
 
-/** The same for a version. The text begins with a NUL, as that of no bucket and key does. */
+/** Key of a version in the records. The text of its hash begins with a NUL, as that of no bucket and key does. */
 export function versionKey({ bucket, key, revision }: Version): string {
   return hash(`\0${bucket}\0${revision}\0${key}`)
 }

@@ -9,7 +9,7 @@ export async function dealsHolding(deps: DealDeps, subject: Version): Promise<re
   return (await everyDealHolding(deps, subject)).filter(({ retired }) => retired === undefined)
 }
 
-/** The same with the deals of old backups, whose state is no longer queried: they may still deliver. */
+/** Deals that hold this object, also those of old backups, whose state is no longer queried: they may still deliver. */
 export async function everyDealHolding({ deals }: DealDeps, version: Version): Promise<readonly DealRecord[]> {
   return (await deals.ofVersion(version)).filter(holds)
 }

@@ -244,7 +244,7 @@ const OF_CALLER = {
   billingCsv: { name: 'GetBillingCsv', path: '/-/pay/v1/billing.csv' },
 } as const satisfies Record<string, ListCall>
 
-/** The same by the address of the wallet, which the bucket `-` cannot name in a query. */
+/** The lists by the address of the wallet, which the bucket `-` cannot name in a query. */
 export function ofWallet(deps: PayDeps) {
   const below = (name: string, rest: string): ListCall => ({
     name,

@@ -165,7 +165,7 @@ export async function publicWarningOf(
   return publicWarning(context, { bucket, key }, (await context.settings.get(bucket, 'deal'))?.PublicNetwork)
 }
 
-/** The same for an upload that is yet to come: also the reason why it will be refused. */
+/** The warning for an upload that is yet to come, or the reason why it will be refused. */
 export async function expectedWarning(
   context: Pick<Context, 'store' | 'settings'>,
   object: { readonly bucket: string; readonly key: string },

@@ -81,7 +81,7 @@ const PAGE = `
   ORDER BY key, id LIMIT ?5
 `
 
-/** The same, with the lock of each version. */
+/** A page of versions with the lock of each. */
 const PAGE_WITH_LOCKS = `
   SELECT p.*, l.mode, l.ends, l.hold FROM (${PAGE}) AS p LEFT JOIN object_locks AS l ON l.generation = p.generation
   ORDER BY p.key, p.id

@@ -110,7 +110,7 @@ export class Pins {
 
   async #renewing<T>(root: string, job: () => Promise<T>): Promise<T> {
     const renew = () => this.#db.transaction(({ pins }) => pins.renew(root, Date.now()))
-    // One that fails is made up for by the next: a pin is old after ten.
+    // The next renewal makes up for one that fails: a pin is old after ten.
     const timer = setInterval(() => void renew().catch(() => {}), RENEWAL_MS).unref()
     try {
       return await job()

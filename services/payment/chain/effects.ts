@@ -157,7 +157,7 @@ export class ChainEffects {
   async #refusal(event: ConfirmedEvent & { readonly kind: 'lock' }, upload: PaidUpload): Promise<string | undefined> {
     const { token, recipient } = this.#terms
     const known = await this.#tables.locks.find(event.wCid)
-    // One that a reorganisation has moved, for an upload that was settled before.
+    // A reorganisation has moved the payment of an upload that was settled before: it still counts.
     if (known?.hash === event.hash) return undefined
     if (event.token !== token) return 'another token'
     if (event.recipient !== recipient) return 'another recipient'

@@ -78,7 +78,7 @@ export class Retention {
       await contents.sweep()
       this.#cleanedAt = epoch
     }
-    // One that fails is repeated at the next epoch.
+    // A sweep that fails is repeated at the next epoch.
     this.#sweptAt = epoch
   }
 

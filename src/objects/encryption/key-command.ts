@@ -60,7 +60,7 @@ export class KeyCommand {
     const answer = this.#refused.get(keyId) ?? (await this.#ask(keyId))
     if (answer === 'none') return undefined
     if (answer !== 'failure') return answer
-    // One that was good a moment ago opens other objects.
+    // A key that was good a moment ago still opens objects.
     if (key) return key
     throw new S3Error('ServiceUnavailable', { message: FAILED })
   }

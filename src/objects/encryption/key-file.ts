@@ -88,7 +88,7 @@ export async function parseKeys(text: string): Promise<KeyText> {
       throw new TypeError(`line ${i + 1} is no key of age: neither AGE-SECRET-KEY-... nor age1...`)
     }
   }
-  // It would name the key that is added next.
+  // A name without a key would become that of the key that is added next.
   if (name !== undefined) throw new TypeError('the last line with a name has no key below it')
   const keys = new Map<string, NamedKey>()
   for (const [key, own] of named)

@@ -46,7 +46,7 @@ export function objectGrants({ entries, hidden }: PublicAccess, key: string): Pu
   return { ...grantsByRules(entries, key), ...(readsHidden && { READ: true }) }
 }
 
-/** The same, based only on the rules that the gateway lists. */
+/** The grants of an object by the rules that the gateway lists alone. */
 function grantsByRules(entries: readonly PolicyEntry[], key: string): PublicGrants {
   return { READ: allows(entries, 'get', key), WRITE: allows(entries, 'put', key) }
 }

@@ -67,7 +67,7 @@ export async function readPublicAccess({ gateway }: Pick<Context, 'gateway'>, bu
   return { entries, hidden: await gateway.hiddenAccess(bucket, entries) }
 }
 
-/** The same, limited to one object. */
+/** Reads the rules that concern one object. */
 export async function readObjectAccess(
   { gateway }: Pick<Context, 'gateway'>,
   bucket: string,

@@ -106,7 +106,7 @@ async function stagePart(
       size: facts.size,
       etag: facts.md5.toString('hex'),
       lastModified: Date.now(),
-      // One that only the server wants is kept apart: it says nothing of what the client has compared.
+      // A checksum that only the server wants is kept apart: it says nothing of what the client has compared.
       ...((upload.checksum?.algorithm ?? declared) ? { checksum: facts.checksum } : { crc64: facts.checksum?.value }),
       file: await writer.finish(),
       ...(bytes !== source && { staged: written }),
