@@ -14,10 +14,16 @@ const folders = readdirSync(join(root, 'plugins'), { withFileTypes: true })
 
 for (const name of folders) {
   const file = join(root, 'plugins', name, 'tsconfig.json')
-  if (existsSync(file)) continue
   const spends = readdirSync(join(root, 'plugins', name), { recursive: true })
     .filter((path) => path.endsWith('.ts'))
     .some((path) => readFileSync(join(root, 'plugins', name, path), 'utf8').includes("'dealgate/paid'"))
+  if (existsSync(file)) {
+    const config = JSON.parse(readFileSync(file, 'utf8'))
+    if (!spends || config.references.some(({ path }) => path.endsWith('/paid'))) continue
+    config.references.push({ path: '../../plugins/paid' })
+    write(file, config)
+    continue
+  }
   write(file, {
     extends: '../../tsconfig.base.json',
     compilerOptions: {

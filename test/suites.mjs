@@ -66,7 +66,7 @@ const alone = [
   'test/src/state/bucket-settings.test.ts',
   'test/src/state/files.test.ts',
   'test/src/state/folder-record.test.ts',
-  'test/src/state/sqlite.test.ts',
+  'test/engines/sqlite.test.ts',
   'test/src/state/store-check.test.ts',
   'test/src/objects/encryption/key-file.test.ts',
   'test/src/objects/encryption/opened-download.test.ts',
@@ -89,7 +89,7 @@ const rounds = (count, hours, files) => ({
 
 /** @type {Readonly<Record<string, readonly Run[]>>} */
 export const suites = {
-  door: [{ files: ['test/common', 'test/history', 'test/promises', 'test/src'] }],
+  door: [{ files: ['test/common', 'test/engines', 'test/history', 'test/promises', 'test/src'] }],
   'door-alone': [{ files: alone, env: { DEALGATE_TEST_PLUGINS: 'none' } }],
   services: [{ files: ['test/services'] }],
   plugins: [{ files: ['test/plugins', 'test/examples'] }],

@@ -1,13 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { testPlugin } from 'dealgate/testing'
 import t from 'tap'
-import { builtInPlugins as loadBuiltIns } from '../../../cli/built-in-plugins.js'
-import * as shipped from '../../../cli/shipped-plugins.js'
-import * as standard from '../../../cli/standard-plugins.js'
-import hello from '../../../examples/hello-plugin/index.js'
-import { makePlugin } from '../../../src/plugins/define-plugin.js'
-import { corePlugins } from '../../../src/server/core-plugins.js'
-import { type CheckResult, checkCorePlugin, checkPlugin } from '../../suites/plugin-suite.js'
+import { builtInPlugins as loadBuiltIns } from '../../cli/built-in-plugins.js'
+import * as shipped from '../../cli/shipped-plugins.js'
+import * as standard from '../../cli/standard-plugins.js'
+import hello from '../../examples/hello-plugin/index.js'
+import { makePlugin } from '../../src/plugins/define-plugin.js'
+import { corePlugins } from '../../src/server/core-plugins.js'
+import { type CheckResult, checkCorePlugin, checkPlugin } from '../suites/plugin-suite.js'
 
 const builtInPlugins = await loadBuiltIns()
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
-import type { Config } from '../../../cli/config/config.js'
-import { openManaged } from '../../../cli/serve/managed.js'
-import { createLogger } from '../../../common/log.js'
-import { openAccountRegistry } from '../../../services/gateway/accounts/account-registry.js'
+import type { Config } from '../../cli/config/config.js'
+import { openManaged } from '../../cli/serve/managed.js'
+import { createLogger } from '../../common/log.js'
+import { openAccountRegistry } from '../../services/gateway/accounts/account-registry.js'
 
 t.test('the secret of an account is not replaced where other servers would keep the former one', async (t) => {
   const data = t.testdir({})

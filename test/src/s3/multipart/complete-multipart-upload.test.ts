@@ -1,12 +1,12 @@
 import t from 'tap'
-import { S3Error } from '../../../common/errors/s3-error.js'
-import { createLogger } from '../../../common/log.js'
-import type { State } from '../../../src/api/state.js'
-import type { Uploads } from '../../../src/api/uploads.js'
-import { openState } from '../../../src/state/open-state.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { startInProcess } from '../../support/server/in-process.js'
-import { modes } from '../../support/server/modes.js'
+import { S3Error } from '../../../../common/errors/s3-error.js'
+import { createLogger } from '../../../../common/log.js'
+import type { State } from '../../../../src/api/state.js'
+import type { Uploads } from '../../../../src/api/uploads.js'
+import { openState } from '../../../../src/state/open-state.js'
+import { temporaryFolder } from '../../../support/content/folders.js'
+import { startInProcess } from '../../../support/server/in-process.js'
+import { modes } from '../../../support/server/modes.js'
 
 /** The outcome of the next upload that is finished cannot be kept. */
 function forgetful(state: State): { readonly state: State; forget(): void } {

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
-import { isReported } from '../../../common/errors/s3-error.js'
-import { openDatabase, SqliteRows } from '../../../engines/sqlite/rows.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { keptLog } from '../../support/server/kept-log.js'
+import { isReported } from '../../common/errors/s3-error.js'
+import { openDatabase, SqliteRows } from '../../engines/sqlite/rows.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { keptLog } from '../support/server/kept-log.js'
 
 function setUp(t: Test): { database: DatabaseSyncInstance; rows: SqliteRows } {
   const database = openDatabase(join(temporaryFolder(t), 'records.sqlite'))

@@ -1,14 +1,14 @@
 import { createClient } from '@keyv/redis'
 import pg from 'pg'
 import t from 'tap'
-import { redisAdvice } from '../../../engines/redis/backend.js'
-import { examineStore } from '../../../src/state/open-backend.js'
-import { openState } from '../../../src/state/open-state.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import { runCli } from '../../support/server/cli.js'
-import { keptLog } from '../../support/server/kept-log.js'
-import { until } from '../../support/waiting.js'
-import { postgres, redis } from './servers.js'
+import { redisAdvice } from '../../engines/redis/backend.js'
+import { examineStore } from '../../src/state/open-backend.js'
+import { openState } from '../../src/state/open-state.js'
+import { postgres, redis } from '../src/state/servers.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { runCli } from '../support/server/cli.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { until } from '../support/waiting.js'
 
 // Settings of databases that lose acknowledged records are reported, with the remedy.
 
