@@ -19,13 +19,14 @@ interface Patience {
  */
 export async function untilKnown<T>(work: () => Promise<T>, { signal, forMs = MINUTE_MS }: Patience = {}): Promise<T> {
   const latest = performance.now() + forMs
-  for (;;) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
       if (!(error instanceof DatabaseUnavailableError) || error instanceof LeaseLostError) throw error
       await sleep(AGAIN_MS, undefined, { signal }).catch(() => {})
-      if (signal?.aborted || performance.now() >= latest) throw error
+      // Even after an attempt that waited in vain for longer, one more finds out.
+      if (signal?.aborted || (attempt > 1 && performance.now() >= latest)) throw error
     }
   }
 }

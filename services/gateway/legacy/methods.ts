@@ -135,7 +135,7 @@ function removing(quirks: Quirks, keys: FolderKeys): Change {
   return (method) => ({
     ...method,
     async run(params: RemovalParams, call: RpcCall) {
-      if (params.versionId !== undefined) return method.run(params, call)
+      if (GUARDS.some((name) => params[name] !== undefined)) return method.run(params, call)
       const { bucketName, objects } = params
       const { context } = call
       const bucket = await mustMayRemove(call, bucketName, objects)
@@ -157,7 +157,13 @@ interface RemovalParams {
   readonly bucketName: string
   readonly objects: readonly string[]
   readonly versionId?: string
+  readonly noncurrentSince?: string | number
+  readonly newerNoncurrent?: number
+  readonly alone?: boolean
 }
+
+/** What public gateways do not have: the method without quirks does as they ask, or refuses them. */
+const GUARDS = ['versionId', 'noncurrentSince', 'newerNoncurrent', 'alone'] as const
 
 /**
  * Removes as public gateways do: a name ending in a slash removes all objects beneath it and ends the list, as does a

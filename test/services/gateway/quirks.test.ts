@@ -95,6 +95,19 @@ quirk('folder-prefixes', async (t, client) => {
   t.same(await client.names('bucket', { delimiter: '' }), ['empty/'], 'gone with the last object beneath')
 })
 
+t.test('a removal with a guard is refused, and removes nothing, where the interface has no guards', async (t) => {
+  for (const name of ['recursive-remove', 'folder-prefixes', 'erasure-folders'] as const) {
+    const client = await quirky(t, name)
+    await fill(client, 'kept')
+    for (const guard of [{ alone: true }, { newerNoncurrent: 0 }, { noncurrentSince: '2026-01-01T00:00:00Z' }])
+      await t.rejects(
+        client.call('RemoveObject', { bucketName: 'bucket', objects: ['kept'], ...guard }),
+        `${name}: ${JSON.stringify(guard)}`,
+      )
+    t.same(await client.names('bucket'), ['kept'])
+  }
+})
+
 t.test('erasure-folders', async (t) => {
   const client = await quirky(t, 'erasure-folders', 'recursive-remove')
   await fill(client, 'empty/', 'filled/', 'filled/x')
