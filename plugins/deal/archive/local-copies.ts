@@ -26,6 +26,13 @@ export class LocalCopies {
     return this.#alone(copy, (name) => this.#records.set(name, copy))
   }
 
+  /** As `set`, for a version without a plan. */
+  plan(copy: LocalCopy): Promise<void> {
+    return this.#alone(copy, async (name) => {
+      if (!(await this.#records.get(name))) await this.#records.set(name, copy)
+    })
+  }
+
   /** Replaces the plan that was read as `copy` by `next`, or removes it. Does nothing if the plan has changed since. */
   replace(copy: LocalCopy, next?: LocalCopy): Promise<void> {
     return this.#alone(copy, async (name) => {

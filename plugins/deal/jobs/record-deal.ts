@@ -48,6 +48,7 @@ export async function recordDeal(
     if (owner !== attempt.jobId && job.job.token !== undefined && !(await deps.jobs.get(owner))) throw expired(deal)
     if (!(await deps.deals.remember(record))) throw new Error(`the deal ${deal.dealCid} is another job's`)
     await deps.attempts.succeeded(attempt, deal.dealCid)
+    await planEviction(deps, record)
     known = await deps.deals.get(deal.dealCid)
   } catch (cause) {
     if (cause instanceof S3Error && cause.code === 'IdempotencyParameterMismatch') throw cause
@@ -56,6 +57,15 @@ export async function recordDeal(
   job.note(`deal ${deal.dealCid}`)
   job.link('Deal', `/-/deal/v1/deals/${encodeURIComponent(deal.dealCid)}`)
   return finishDeal(deps, job, client, known ?? record)
+}
+
+/**
+ * The class of an object made this deal. Its copy has no plan any more if an earlier attempt of the job had failed, and
+ * the upkeep of local copies had decided to keep the object readable. The upkeep itself checks what may go.
+ */
+async function planEviction({ copies, host }: DealDeps, { bucket, key, revision, cause, account }: DealRecord) {
+  if (key === undefined || revision === undefined || account !== '') return
+  if (cause === 'class' || cause === 'lifecycle') await copies.plan({ bucket, key, revision, due: host.now() })
 }
 
 function expired({ dealCid }: GatewayDeal): S3Error {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import { createLogger } from '../../../common/log.js'
 import { DAY_MS } from '../../../common/time.js'
+import { LocalCopies } from '../../../plugins/deal/archive/local-copies.js'
 import { RESTORE } from '../../../plugins/deal/archive/restore.js'
 import { ObjectEvents } from '../../../plugins/deal/records/object-events.js'
 import type { RunningJob } from '../../../src/api/context.js'
@@ -62,6 +63,9 @@ t.test('the life of an object, over restarts of the server', async (t) => {
   t.notOk(seen.at(-1)?.Message, 'what is spent is not for every reader')
   t.equal((await get(proxy.endpoint, `/${BUCKET}/plain?x-deal-history=`, reader)).status, 403)
 
+  // No plan: the object stays readable. A retry of the job that succeeds makes one.
+  const copies = new LocalCopies(proxy.host.state)
+  await until('the copy is kept', async () => (await copies.all().next()).done)
   await proxy.fault('offline', false)
   await proxy.host.own.jobs.retry(failed.id)
   const { Metadata } = await proxy.untilCold('a')
