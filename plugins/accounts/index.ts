@@ -9,6 +9,9 @@ import {
   z,
 } from 'dealgate/plugin'
 
+/** ms: long, since a new secret whose request has failed is known to no one. */
+const DEADLINE_MS = 600_000
+
 /** What an account may store in all of its buckets; null for no bound. */
 interface Quota {
   readonly bytes: number | null
@@ -142,6 +145,7 @@ function addAccount(store: Store, admit: AdmitOperator) {
     name: 'AddAccount',
     source,
     summary: 'Adds an account to the embedded gateway, and returns its secret this once.',
+    deadlineMs: DEADLINE_MS,
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/accounts/v1/{AccessKey}' },
     body: z.strictObject({
@@ -165,6 +169,7 @@ function rotateAccount(store: Store, admit: AdmitOperator) {
     name: 'RotateAccount',
     source,
     summary: 'Gives an account another secret, in the key pairs that act as it, too, and returns it this once.',
+    deadlineMs: DEADLINE_MS,
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/accounts/v1/{AccessKey}/rotate' },
     result: z.object({

@@ -19,6 +19,9 @@ import { accountOf, changeOne, type KeyStore, known } from './key-store.js'
 
 export type { KeyStore } from './key-store.js'
 
+/** ms: long, since a new secret whose request has failed is known to no one. */
+const DEADLINE_MS = 600_000
+
 interface KeyCallsDeps {
   /** Undefined where a program keeps the key pairs that this server accepts. */
   readonly keys: KeyStore | undefined
@@ -78,6 +81,7 @@ function addKey({ keys, policyProblem, admit }: KeyCallsDeps) {
     name: 'AddKey',
     source,
     summary: 'Adds a key pair, and returns its secret this once.',
+    deadlineMs: DEADLINE_MS,
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}' },
     body: z.strictObject({
@@ -143,6 +147,7 @@ function rotateKey({ keys, admit }: KeyCallsDeps) {
     name: 'RotateKey',
     source,
     summary: 'Gives a key pair another secret, and returns it this once. The former one is refused at once.',
+    deadlineMs: DEADLINE_MS,
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/keys/v1/{AccessKeyId}/rotate' },
     body: z.strictObject({

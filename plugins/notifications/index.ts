@@ -146,6 +146,8 @@ function putBucketNotificationConfiguration(destinations: Destinations): Operati
     source: 'https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketNotificationConfiguration.html',
     partly: 'To webhooks that the server was started with (notifications.md). EventBridge is NotImplemented.',
     access: 'owner',
+    // Each of many webhooks may take all of its time.
+    deadlineMs: 600_000,
     action: 's3:PutBucketNotification',
     needs: { bucket: ['write'] },
     on: { method: 'PUT', resource: 'bucket', query: ['notification'] },

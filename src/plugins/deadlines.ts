@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { S3Error } from '../../common/errors/s3-error.js'
+import { systemError } from '../../common/errors/system-errors.js'
 import { Overdue } from '../../common/time.js'
 
 /**
@@ -51,11 +52,14 @@ export class PausableDeadline {
 }
 
 /**
- * Converts an error of a plugin: an S3Error is its answer; any other error becomes an InternalError whose cause, for
- * the log, names the plugin and the work.
+ * Converts an error of a plugin: an S3Error is its answer, and a failure of the operating system, such as a full disk,
+ * the answer that it is everywhere. Any other error becomes an InternalError whose cause, for the log, names the plugin
+ * and the work.
  */
 export function toPluginError(thrown: unknown, plugin: string, work: string): S3Error {
   if (thrown instanceof S3Error) return thrown
+  const ofSystem = systemError(thrown)
+  if (ofSystem) return ofSystem
   const why = thrown instanceof Error ? '' : `: ${messageOf(thrown)}`
   const cause = new Error(`${work} of the plugin "${plugin}" failed${why}`, { cause: thrown })
   return new S3Error('InternalError', { cause })

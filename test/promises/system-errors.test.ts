@@ -5,6 +5,7 @@ import { isDiskFull } from '../../common/disk-reserve.js'
 import { systemError, systemFailure } from '../../common/errors/system-errors.js'
 import { makeFoldersSoon } from '../../common/files/private-file.js'
 import { toS3Error } from '../../src/http/error-reply.js'
+import { toPluginError } from '../../src/plugins/deadlines.js'
 import { recordsFailed, stagingFailed } from '../../src/state/errors.js'
 import { bytes } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
@@ -30,7 +31,8 @@ t.test('the table', async (t) => {
     const error = Object.assign(new Error(`${code}: /secret/path`), { code })
     const { message: text, ...wanted } = expected[code]
     const causes = [error, new Error('wrapped', { cause: error })]
-    const ways = [systemError, toS3Error, recordsFailed, stagingFailed]
+    const ofPlugin = (thrown: unknown) => toPluginError(thrown, 'keys', 'AddKey')
+    const ways = [systemError, toS3Error, recordsFailed, stagingFailed, ofPlugin]
     for (const made of causes.flatMap((cause) => ways.map((way) => way(cause)))) {
       t.match(made, { ...wanted, message: text })
       t.notMatch(made?.message, /secret/, 'a path is for the log alone')
