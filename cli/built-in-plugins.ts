@@ -8,13 +8,11 @@ import * as standard from './standard-plugins.js'
 /** What loads the module of a plugin. */
 type Load = () => Promise<{ readonly default: Loadable }>
 
-const { notifications, ...others } = standard
-
-/** Notifications start first: they queue the events of what the others do. */
-const standardPlugins = { notifications, ...others }
+/** Starts before all others, wherever a list names it: it queues the events of what they do. */
+const FIRST = 'notifications'
 
 /** All plugins that ship with dealgate, by name. */
-const builtIn: Readonly<Record<string, Load>> = { ...standardPlugins, ...shipped }
+const builtIn: Readonly<Record<string, Load>> = { ...standard, ...shipped }
 
 /** Loads the plugins of these names that ship with dealgate; by default all of them. */
 export async function builtInPlugins(names: readonly string[] = Object.keys(builtIn)): Promise<Loadable[]> {
@@ -46,13 +44,18 @@ export async function obtainPlugins(config: PluginConfig, managed?: Stores): Pro
   const { plugins } = config
   const listed = plugins ?? Object.keys(shipped).map(useOf)
   const runs = (name: string) => listed.some(({ use }) => use === name)
-  const others = Object.keys(standardPlugins).filter((name) => !runs(name))
+  const others = Object.keys(standard).filter((name) => !runs(name))
   const added = plugins?.length === 0 ? [] : others.map(useOf)
   const own: Readonly<Record<string, object>> = {
     ...pluginOptionsOf(config),
-    ...(managed && { keys: { store: managed.keys }, accounts: { store: managed.accounts } }),
+    ...(managed && {
+      keys: { ...listedOptions(config, 'keys'), store: managed.keys },
+      accounts: { ...listedOptions(config, 'accounts'), store: managed.accounts },
+    }),
   }
-  const uses = [...added, ...listed].map((one) => (own[one.use] ? { ...one, options: own[one.use] } : one))
+  const uses = [...added, ...listed]
+    .map((one) => (own[one.use] ? { ...one, options: own[one.use] } : one))
+    .sort((a, b) => Number(b.use === FIRST) - Number(a.use === FIRST))
   return loadPlugins(uses, await builtInPlugins(uses.map(({ use }) => use)))
 }
 
@@ -65,10 +68,14 @@ function useOf(use: string): PluginUse {
  * precede it.
  */
 export function pluginOptionsOf(config: PluginConfig): Readonly<Record<string, object>> {
-  const listed = (name: string) => Object(config.plugins?.find(({ use }) => use === name)?.options) as object
   return Object.fromEntries(
-    Object.entries(optionsOf(config)).map(([name, options]) => [name, { ...options, ...listed(name) }]),
+    Object.entries(optionsOf(config)).map(([name, options]) => [name, { ...options, ...listedOptions(config, name) }]),
   )
+}
+
+/** The options that the list of plugins gives to one. */
+function listedOptions({ plugins }: PluginConfig, name: string): object {
+  return Object(plugins?.find(({ use }) => use === name)?.options)
 }
 
 function optionsOf({

@@ -52,10 +52,7 @@ export * as reply from './plugins/parts/reply.js'
  * @example const name = xml.requireText(await xml.read(request, context, 'Shelf'), 'Shelf', 'Name')
  */
 export * as xml from './plugins/parts/xml.js'
-/**
- * The operations that read, set and remove a setting of a bucket with a sub-resource.
- * @example bucketSetting({ name: 'BucketShelf', subresource: 'x-shelf', action: 'BucketShelf', get: { run: shelfOf } })
- */
+/** The operations of S3 that read, set and remove a setting of a bucket. For the plugins that are part of S3. */
 export { bucketSetting } from './s3/bucket/bucket-setting.js'
 /** Continuation tokens of listings in the form of S3: a key, so that clients do not read it. */
 export { decodeToken, encodeToken } from './s3/bucket/list-objects.js'

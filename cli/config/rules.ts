@@ -140,6 +140,10 @@ export const rules: readonly Rule[] = [
       `${flagOf('networkControl')} is for the embedded storage network: leave it out, or leave out ${flagOf('kuboApi')}`,
     ]
   },
+  (given, value) => {
+    if (!given('webhook') || value('plugins')?.length !== 0) return []
+    return [`${flagOf('webhook')} needs the plugin notifications, which a server without plugins does not run`]
+  },
   (_given, value) => {
     try {
       joinWebhooks(value('webhook').map(parseWebhook), value('webhookSecret').map(parseWebhookSecret))

@@ -43,7 +43,9 @@ export function makePlugin<Schema extends z.ZodType>(
     const checked = typeof reconfigure === 'function' && {
       reconfigure: (given: unknown) => reconfigure.call(made, readOptions(definition, given)),
     }
-    return { ...(made as Omit<Plugin, 'name'>), ...checked, name, [ATTACH]: attach, ...standard }
+    // Only the definition says so, which the command line accepts of its own plugins alone.
+    const { [STANDARD]: _, ...own } = made as MadePlugin
+    return { ...own, ...checked, name, [ATTACH]: attach, ...standard }
   })
 }
 

@@ -154,9 +154,10 @@ function unanswered(
   const reads = method === 'GET' || method === 'HEAD'
   const known = ({ operation: { on } }: Row) =>
     on.resource === 'service' && matchPath(on.path ?? '/', path) !== undefined
+  const lists = rows.some(({ operation: { on } }) => on.path === '/-/capabilities')
   if (reads && resource === 'service' && path.startsWith('/-/') && !rows.some(known))
     return new S3Error('NoSuchKey', {
-      message: 'There is nothing at this path. /-/capabilities lists what exists.',
+      message: `There is nothing at this path.${lists ? ' /-/capabilities lists what exists.' : ''}`,
       fields: { Key: path.slice('/-/'.length) },
     })
   if (resource === 'service' && path.startsWith('/v20180820/'))

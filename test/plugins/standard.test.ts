@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { obtainPlugins } from '../../cli/built-in-plugins.js'
+import { readConfig } from '../../cli/config/config.js'
 import batch from '../../plugins/batch/index.js'
 import { pluginProblems } from '../../src/plugins/check-plugins.js'
 import { makePlugin } from '../../src/plugins/define-plugin.js'
@@ -76,6 +78,8 @@ t.test('their names and routes are refused for plugins of others', async (t) => 
     ),
   )
   t.same(pluginProblems([batch()]), [])
+  const copied = makePlugin({ name: 'other', create: () => ({ ...batch() }) }, undefined)
+  t.match(pluginProblems([copied]), [/must have a path below/], 'a plugin that copies one is none of them')
   const folder = temporaryFolder(t)
   const entry = new URL('../../src/plugin.js', import.meta.url).href
   const claim = (name: string) =>
@@ -88,4 +92,19 @@ t.test('their names and routes are refused for plugins of others', async (t) => 
     writeFileSync(file, claim(name))
     t.match(await runCli(['plugin', 'list', '--plugin', file]), { code: 1, stderr: problem })
   }
+})
+
+t.test('notifications start first, and no option is lost, wherever a list names the plugins', async (t) => {
+  const from = '.'
+  const plugins = [
+    { use: 'deal', from },
+    { use: 'notifications', from, options: { firstRetryMs: 5 } },
+    { use: 'keys', from, options: { stor: 1 } },
+  ]
+  const config = { ...readConfig({ env: {} }), plugins }
+  const managed = { keys: undefined, accounts: undefined } as unknown as Parameters<typeof obtainPlugins>[1]
+  await t.rejects(obtainPlugins(config, managed), /option stor: no such option/)
+  const found = await obtainPlugins({ ...config, plugins: plugins.slice(0, 2) }, managed)
+  t.equal(found[0]?.plugin.name, 'notifications')
+  t.equal(found.filter(({ plugin }) => plugin.name === 'notifications').length, 1)
 })

@@ -114,7 +114,10 @@ export class Supervisor {
     clearTimeout(late)
   }
 
-  /** Starts the first worker. One that ends by itself has said why, and would again; a killed one says nothing of others. */
+  /**
+   * Starts the first worker. One that ends by itself has said why, and would end again. One that was killed says
+   * nothing about the next.
+   */
   async #first(): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       const outcome = await new Promise<string | Death>((resolve) => {
