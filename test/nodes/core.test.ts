@@ -7,7 +7,7 @@ import { otherNodes } from './installed-package.js'
  * operations, signatures, state and HTTP. A few seconds for each version; the whole suite runs on one.
  */
 const CORE = [
-  ...['s3/object/get-object', 's3/bucket/post-object', 'objects/complete-multipart-upload'],
+  ...['s3/object/get-object', 's3/bucket/post-object', 's3/multipart/complete-multipart-upload'],
   ...['auth/authenticate', 'server/embedding', 'state/bucket-settings'],
 ]
 
@@ -18,7 +18,7 @@ t.test('the core of the suite', { skip }, async (t) => {
   for (const node of nodes) {
     const version = String(await run(node, ['--version'])).trim()
     for (const name of CORE) {
-      const file = `dist/test/${name}.test.js`
+      const file = `dist/test/src/${name}.test.js`
       const args = ['--conditions=dealgate-source', file]
       const { code, stdout } = await runAny(node, args, { timeoutMs: 600_000, env: { TAP_TIMEOUT: '600' } })
       t.equal(code, 0, `Node.js ${version}, ${file}`)

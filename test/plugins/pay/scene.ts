@@ -9,6 +9,7 @@ import type { ProxyOptions } from '../../../src/server/proxy-options.js'
 import { type Keys, NETWORK } from '../../services/payment/payment-client.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
+import { standardPlugins } from '../../support/server/standard-plugins.js'
 import { farFromMidnight } from '../../support/waiting.js'
 import { type Scripted, startRecordedPlatform } from '../task/recorded-platform.js'
 import { startTaskProxy, type TaskProxy } from '../task/scene.js'
@@ -100,7 +101,7 @@ export function startPayProxy(
     ...(options.data !== undefined && { data: options.data }),
     proxy: {
       paymentUrl: url,
-      plugins: [pay(options.pay ?? {}), deal({ maxTimesAsk: 'none' }), task({})],
+      plugins: [...standardPlugins(), pay(options.pay ?? {}), deal({ maxTimesAsk: 'none' }), task({})],
       ...options.proxy,
     },
   })

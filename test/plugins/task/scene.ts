@@ -14,6 +14,7 @@ import { temporaryFolder } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { keptLog, type LogLine } from '../../support/server/kept-log.js'
 import type { Mode } from '../../support/server/modes.js'
+import { standardPlugins } from '../../support/server/standard-plugins.js'
 import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { type Scripted, startRecordedPlatform } from './recorded-platform.js'
@@ -88,7 +89,7 @@ export async function startTaskProxy(
     identities: [owner, guest],
     log,
     ...(options.platformUrl !== undefined && { platformUrl: options.platformUrl }),
-    plugins: [task(options.task ?? {}), deal({ maxTimesAsk: 'none' })],
+    plugins: [...standardPlugins(), task(options.task ?? {}), deal({ maxTimesAsk: 'none' })],
     ...options.proxy,
   })
   const serving = await serve({ handler: proxy, host: '127.0.0.1', port: 0 })

@@ -310,9 +310,9 @@ const result = z.object({ Items: z.array(z.object({ Name: z.string(), Size: z.nu
 t.test('a row of names and a row for each item', async (t) => {
   const csvOf = (names: readonly string[]) =>
     csvDocument(shapeOf(result, 'output'), 'Items', { Items: names.map((Name) => ({ Name, Size: -5, Tags: ['x'] })) })
-  t.equal(csvOf([]), 'Name,Size\r\n')
-  t.equal(csvOf(['a', 'b,c', '"d"\r\n']), 'Name,Size\r\na,-5\r\n"b,c",-5\r\n"""d""\r\n",-5\r\n')
+  t.equal(await csvOf([]), 'Name,Size\r\n')
+  t.equal(await csvOf(['a', 'b,c', '"d"\r\n']), 'Name,Size\r\na,-5\r\n"b,c",-5\r\n"""d""\r\n",-5\r\n')
   for (const formula of ['=1', '+1', '-1', '@a', '\t=1', '＝1'])
-    t.match(csvOf([formula]), `\r\n'${formula},-5`, formula)
-  t.match(csvOf(['a\r=1']), '"a\r=1"', 'within a cell')
+    t.match(await csvOf([formula]), `\r\n'${formula},-5`, formula)
+  t.match(await csvOf(['a\r=1']), '"a\r=1"', 'within a cell')
 })
