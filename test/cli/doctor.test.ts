@@ -81,7 +81,7 @@ t.test('doctor speaks of a running server, and reports without secrets', async (
 
   const sealing = 'b'.repeat(64)
   const hook = 'orders=https://hook:hookpassword@127.0.0.1/x'
-  const secrets = ['--sealing-key', sealing, '--webhook', hook, '--plugin', 'none', '--body-idle-seconds', '77']
+  const secrets = ['--sealing-key', sealing, '--webhook', hook, '--plugin', 'deal', '--body-idle-seconds', '77']
   const state = ['--state', 'redis://user:redispassword@127.0.0.1:1/0']
   const report = await doctor('--report', '--data', server.data, '--port', url.port, ...keys, ...secrets, ...state)
   t.match(report.stdout, /^```text\ndealgate \S+, Node \S+, OpenSSL .*\n/)
