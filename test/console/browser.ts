@@ -34,6 +34,13 @@ export async function startBrowser(t: Test): Promise<Browser | undefined> {
   return browser
 }
 
+/** A page that waits as long as a loaded machine needs. */
+export async function openPage(opener: Pick<Browser, 'newPage'>): Promise<Page> {
+  const page = await opener.newPage()
+  page.setDefaultTimeout(PATIENCE_MS)
+  return page
+}
+
 export interface ConsoleScene {
   readonly browser: Browser
   readonly server: Dealgate
@@ -83,7 +90,6 @@ export class Tab {
   private constructor(page: Page, server: ConsoleServer) {
     this.page = page
     this.#server = server
-    page.setDefaultTimeout(PATIENCE_MS)
     page.on('console', (message) => this.#logged(message))
     page.on('pageerror', (error) => this.complaints.push(String(error)))
   }
@@ -91,7 +97,7 @@ export class Tab {
   static async open(t: Test, browser: Browser, server: ConsoleServer): Promise<Tab> {
     const context = await browser.createBrowserContext()
     t.teardown(() => context.close())
-    const tab = new Tab(await context.newPage(), server)
+    const tab = new Tab(await openPage(context), server)
     await tab.page.evaluateOnNewDocument(REPORT_VIOLATIONS)
     await tab.page.goto(server.console)
     return tab

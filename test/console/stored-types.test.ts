@@ -6,7 +6,7 @@ import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { listen } from '../support/server/listen.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { startBrowser } from './browser.js'
+import { openPage, startBrowser } from './browser.js'
 
 /** Types by which a browser could take a stored page for a page of the host that it comes from. */
 const TYPES = [
@@ -45,7 +45,7 @@ t.test('no stored bytes run with the authority of the host that they come from',
   t.teardown(() => thief.close())
   const body = Buffer.from(pageFor(url))
   await send(server, { method: 'PUT', target: '/pages' })
-  const page = await browser.newPage()
+  const page = await openPage(browser)
   const visit = visitor(page)
 
   await t.test('by the type that is stored, at the S3 endpoint and at the port of the gateway', async (t) => {
