@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import type { SignalEngine } from '../../src/state/lasting-signals.js'
 import { CHANNEL } from '../../src/state/signals.js'
+import type { SignalEngine } from '../lasting-signals.js'
 
 /** A name of SQL. */
 export const POSTGRES_CHANNEL = CHANNEL.replaceAll('-', '_')

@@ -1,6 +1,6 @@
 import type { RedisClientType } from '@keyv/redis'
-import type { SignalEngine } from '../../src/state/lasting-signals.js'
 import { CHANNEL } from '../../src/state/signals.js'
+import type { SignalEngine } from '../lasting-signals.js'
 
 /**
  * Signals by publish and subscribe (https://redis.io/docs/latest/develop/pubsub/).

@@ -1,6 +1,6 @@
-import { pauseAfter } from '../../common/backoff.js'
-import type { Logger } from '../../common/log.js'
-import { SignalBoard } from './signals.js'
+import { pauseAfter } from '../common/backoff.js'
+import type { Logger } from '../common/log.js'
+import { SignalBoard } from '../src/state/signals.js'
 
 /** What a database has for signals. */
 export interface SignalEngine {

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { openSignals } from '../../../src/state/lasting-signals.js'
-import { CHANNEL } from '../../../src/state/signals.js'
-import { keptLog } from '../../support/server/kept-log.js'
-import { until } from '../../support/waiting.js'
+import { openSignals } from '../../engines/lasting-signals.js'
+import { CHANNEL } from '../../src/state/signals.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { until } from '../support/waiting.js'
 
 t.test('a connection for signals is made anew until it listens, and after each loss', async (t) => {
   const { log, lines } = keptLog()

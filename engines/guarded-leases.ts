@@ -1,5 +1,5 @@
-import type { Guard } from '../guard.js'
-import type { LeaseStore } from './memory-leases.js'
+import type { Guard } from '../src/state/guard.js'
+import type { LeaseStore } from '../src/state/locks/memory-leases.js'
 
 /** The leases of a database, whose calls fail at once while it does not answer. */
 export function guarded(leases: LeaseStore, guard: Guard): LeaseStore {
