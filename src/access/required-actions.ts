@@ -1,11 +1,13 @@
 import type { RequestedAction } from '../api/access.js'
-import type { StorageClasses } from '../api/context.js'
+import type { Context, StorageClasses } from '../api/context.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
 import type { UploadRecord } from '../api/uploads.js'
 import { taggingOfHeader } from '../http/tags.js'
 import { actionNames } from '../plugins/actions.js'
 import { isHotClass } from '../plugins/storage-class.js'
+import type { Row } from '../plugins/table.js'
+import { hasPolicies } from './documents.js'
 
 /** ACLs that give only the owner of the bucket more: they need no right to set ACLs. */
 const OWN_ACLS = ['private', 'bucket-owner-full-control', 'bucket-owner-read']
@@ -15,8 +17,7 @@ const OWN_ACLS = ['private', 'bucket-owner-full-control', 'bucket-owner-read']
  * add to a write. Actions on other resources, and on keys in the body, are for the operation to ask.
  */
 export function requiredActions(
-  operation: AnyOperation,
-  plugin: string,
+  { operation, plugin }: Row,
   head: RequestHead,
   classes: StorageClasses,
   upload?: Pick<UploadRecord, 'asked' | 'tags'>,
@@ -97,6 +98,14 @@ export function ofWrite(
 /** True for a request that continues a multipart upload: the upload's own headers describe the object. */
 export function continuesUpload({ action, on }: AnyOperation): boolean {
   return action === 's3:PutObject' && (on.query ?? []).includes('uploadId')
+}
+
+/** Returns the upload that the request names, if a document can decide by it. */
+export async function uploadOf({ bucket, key, query }: RequestHead, { caller, authorizer, state }: Context) {
+  if (bucket === undefined || (!(caller && hasPolicies(caller.identity)) && !(await authorizer.documents(bucket))))
+    return undefined
+  const upload = await state.uploads.get(query.get('uploadId') ?? '')
+  return upload?.bucket === bucket && upload.key === key ? upload : undefined
 }
 
 const OF_UPLOAD =

@@ -1,6 +1,6 @@
 import type { Quota } from '../../common/quota.js'
-import { RequestAuthorizer } from '../access/authorize.js'
-import { requireBucketOwner } from '../access/expected-owner.js'
+import { RequestAuthorizer } from '../access/authorizer.js'
+import { requireBucketOwner } from '../access/bucket-owner.js'
 import { type Checks, Grants, grantedChecks, grantedGateway, ownerGateway } from '../access/grants.js'
 import { requireKey, requireSome, requireWholeBucket, restrictGateway } from '../access/restrict-gateway.js'
 import { denied, Rights, requireAction, requireOwner } from '../access/rights.js'

@@ -1,6 +1,7 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Context } from '../api/context.js'
-import type { S3Request } from '../api/request.js'
+import type { AnyOperation } from '../api/operation.js'
+import type { RequestHead, S3Request } from '../api/request.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { copySourcePath } from '../http/addressing.js'
 
@@ -61,6 +62,17 @@ export async function requireBucketOwner(
   const ofCaller = own !== undefined && (await isOwn(context, bucket))
   if (ofCaller ? expected === own : expected === OWN_ID && (await isOfServer(context, bucket))) return
   throw otherOwner(name)
+}
+
+/**
+ * Throws AccessDenied for a caller who does not own the bucket whose data, of this server alone, the operation changes:
+ * see Operation.access. Calls the gateway, so it runs after the checks that need no call.
+ */
+export async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, context: Context): Promise<void> {
+  // A call that creates a job checks this itself: a repeated client token must return its job even if the bucket is
+  // gone or the gateway is unreachable.
+  const asksLater = operation.call?.job !== undefined
+  if (operation.access === 'owner' && bucket !== undefined && !asksLater) await context.checks.requireOwner(bucket)
 }
 
 /** True for a bucket of the caller's account, and for one that does not exist. */
