@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ClosedBecause, ConnectionBound, type ConnectionBounds } from '../../common/connection-bound.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { settleExpectation } from '../../common/expectation.js'
+import { addressing } from '../../src/http/addressing.js'
 import { errorReply } from '../../src/http/error-reply.js'
-import { readLoosely } from '../../src/http/read-request.js'
+import { readOutline } from '../../src/http/read-request.js'
 import { send } from '../../src/http/send.js'
 import { errorFormatOf } from '../../src/plugins/calls/format.js'
 import { answerBrokenRequest, refuse } from './refuse-broken.js'
@@ -179,15 +180,15 @@ async function drain(server: Server, connections: ReadonlyMap<Socket, number>, g
   return cut
 }
 
+/** A request that is refused here may be for another handler than the S3 endpoint. */
+const NO_DOMAINS = addressing({})
+
 /** Refuses a request whose headers were read. Reads the rest of its body, so that the client receives the response. */
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse, error: S3Error): Promise<void> {
-  const facts = {
-    id: randomBytes(8).toString('hex').toUpperCase(),
-    resource: '/',
-    form: errorFormatOf(readLoosely(incoming)),
-  }
+  const id = randomBytes(8).toString('hex').toUpperCase()
+  const facts = { id, resource: '/', form: errorFormatOf(readOutline(incoming, id, NO_DOMAINS)) }
   const { status, headers, body } = errorReply(error, facts)
-  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, facts.id, () => facts)
+  await send(incoming, outgoing, { status, headers: { ...headers, connection: 'close' }, body }, id, () => facts)
 }
 
 /** Bytes of the target and of the names and values of the headers; Node's own bound counts the same. */

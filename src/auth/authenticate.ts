@@ -75,7 +75,7 @@ export interface AuthenticatorOptions {
 }
 
 /**
- * Identifies the caller of a request. Resolves to undefined for a request without a signature.
+ * Identifies the caller of a request. Resolves to undefined for a request without a signature, and for a preflight.
  * @param readBody reads a small body completely. Required for requests that sign a body without sending its hash
  *   (curl's --aws-sigv4); without it they are refused. Called at most once, and only for a known access key; the body
  *   is then in `caller.payload`.
@@ -114,7 +114,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
 
   return async (head, readBody) => {
     const { authorization } = head.headers
-    if (isBearer(head)) return undefined
+    // Browsers never sign a preflight: on a presigned URL, it carries the signature of the request that follows.
+    if (head.method === 'OPTIONS' || isBearer(head)) return undefined
     const link = isVersion2Link(head)
     if (link || isVersion2Header(authorization)) {
       if (options.signatureV2 === false) throw unsupportedAlgorithm(VERSION_2)

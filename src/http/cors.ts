@@ -3,6 +3,7 @@ import type { Logger } from '../../common/log.js'
 import { document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
 import type { Reply, ReplyHeaders, RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
+import type { RequestOutline } from './read-request.js'
 
 /**
  * Maximum size of a document, bytes, and number of its rules.
@@ -166,7 +167,7 @@ function fits(pattern: string, text: string): boolean {
 }
 
 /** Adds CORS headers to a response, successful or not, for browsers whose page has another origin. Never rejects. */
-export type WithCors = (head: RequestHead, reply: Reply) => Promise<Reply>
+export type WithCors = (request: RequestOutline, reply: Reply) => Promise<Reply>
 
 interface WithCorsDeps {
   readonly settings: BucketSettings

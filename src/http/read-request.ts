@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
 import type { Limits } from '../api/limits.js'
-import type { Method, RequestBody, RequestHead, S3Request } from '../api/request.js'
+import type { Method, Reply, RequestBody, RequestHead, S3Request } from '../api/request.js'
 import {
   type Addressing,
   bucketOfHost,
@@ -21,13 +21,34 @@ export const METHODS: readonly Method[] = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE
 /** Prefix of the service's own paths on its own hosts. `-` is no bucket name: names have at least 3 characters. */
 const SERVICE_PREFIX = '/-/'
 
-interface ReadRequestOptions {
-  readonly limits: Pick<Limits, 'maxKeyBytes'>
-  readonly addressing: Addressing
+/** What is known of every request, also of one that is refused as unreadable. */
+export type RequestOutline = Pick<
+  RequestHead,
+  'id' | 'resource' | 'path' | 'query' | 'headers' | 'host' | 'bucket' | 'remoteAddress'
+> & { readonly method: string }
+
+/** Reads the heads of requests by the addressing and the limits of a server. */
+export interface RequestReader {
+  /**
+   * Parses request line and headers.
+   * @throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError
+   */
+  read(incoming: IncomingMessage, id: string): RequestHead
+  /**
+   * Reads what determines the form of the error response, also if `read` refuses the request. Omits parts that are
+   * malformed, and the bucket. Never throws.
+   */
+  outline(incoming: IncomingMessage, id: string): RequestOutline
 }
 
-/** Parses request line and headers. Throws S3Error MethodNotAllowed, InvalidURI, InvalidBucketName, KeyTooLongError. */
-export function readRequest(incoming: MountedRequest, id: string, options: ReadRequestOptions): RequestHead {
+export function createReader(addressing: Addressing, limits: Pick<Limits, 'maxKeyBytes'>): RequestReader {
+  return {
+    read: (incoming, id) => readRequest(incoming, id, addressing, limits.maxKeyBytes),
+    outline: (incoming, id) => readOutline(incoming, id, addressing),
+  }
+}
+
+function readRequest(incoming: MountedRequest, id: string, addressing: Addressing, maxKeyBytes: number): RequestHead {
   const method = incoming.method ?? ''
   if (!isMethod(method))
     throw new S3Error('MethodNotAllowed', { fields: { Method: method }, headers: { allow: METHODS.join(', ') } })
@@ -35,14 +56,13 @@ export function readRequest(incoming: MountedRequest, id: string, options: ReadR
   const target = incoming.originalUrl ?? incoming.url ?? '/'
   const { rawPath, rawQuery } = splitTarget(target)
   const path = belowMount(rawPath, incoming.baseUrl ?? '')
-  const { addressing } = options
   const [host = '', ...others] = hostsOf(incoming, addressing)
   const named = bucketOfHost(host, addressing)
   const control = isControlCall({ path, headers: incoming.headers })
   // S3 Control has the id of the account there.
   const bucket = control ? undefined : named
   const client = clientAt(incoming, addressing)
-  const address = control ? SERVICE : addressed(bucket, path, options.limits.maxKeyBytes)
+  const address = control ? SERVICE : addressed(bucket, path, maxKeyBytes)
   if (address.bucket !== undefined) refuseReserved(address.bucket, addressing.basePaths, incoming.baseUrl ?? '')
   return {
     id,
@@ -135,32 +155,22 @@ export function refuseLongKey(key: string, maxKeyBytes: number): void {
   if (size > maxKeyBytes) throw new S3Error('KeyTooLongError', { fields: { Size: size, MaxSizeAllowed: maxKeyBytes } })
 }
 
-/**
- * Reads the parts of a request that determine the form of its error response, also if `readRequest` refuses it.
- * Omits parts that are malformed. Never throws.
- */
-export function readLoosely(
-  incoming: MountedRequest,
-  addressing?: Addressing,
-): Pick<RequestHead, 'resource' | 'path' | 'query' | 'headers'> & { readonly method: string } {
+/** See RequestReader.outline. */
+export function readOutline(incoming: MountedRequest, id: string, addressing: Addressing): RequestOutline {
   const { rawPath, rawQuery } = splitTarget(incoming.originalUrl ?? incoming.url ?? '/')
   const path = belowMount(rawPath, incoming.baseUrl ?? '')
-  const isService = path.startsWith(SERVICE_PREFIX) && !namesBucket(incoming, addressing)
+  const [host = ''] = hostsOf(incoming, addressing)
+  const isService = path.startsWith(SERVICE_PREFIX) && bucketOfHost(host, addressing) === undefined
   return {
+    id,
     method: incoming.method ?? '',
     resource: isService ? 'service' : 'object',
     path,
     query: new Query(rawQuery.split('&').filter(isReadable).join('&')),
     headers: incoming.headers,
-  }
-}
-
-function namesBucket(incoming: MountedRequest, addressing: Addressing | undefined): boolean {
-  try {
-    const [host = ''] = addressing ? hostsOf(incoming, addressing) : []
-    return addressing !== undefined && bucketOfHost(host, addressing) !== undefined
-  } catch {
-    return false
+    host,
+    bucket: undefined,
+    remoteAddress: clientAt(incoming, addressing).address,
   }
 }
 
@@ -170,6 +180,15 @@ function isReadable(pair: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Overwrites the keys in a request once nothing needs them. The work of a late answer goes on after it has begun. */
+export function forgetSecrets({ secrets }: Pick<RequestHead, 'secrets'>, { body }: Pick<Reply, 'body'>): void {
+  const overwrite = () => {
+    for (const secret of secrets) secret.fill(0)
+  }
+  if (typeof body === 'object' && 'late' in body) body.late.then(overwrite, overwrite)
+  else overwrite()
 }
 
 /** Buckets have no versions: the only valid versionId is "null". Throws InvalidArgument for any other one. */

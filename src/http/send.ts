@@ -5,7 +5,7 @@ import { headerText } from '../../common/header-text.js'
 import { needsSandbox, withSandbox } from '../../common/sandbox.js'
 import { XML_DECLARATION } from '../../common/xml.js'
 import type { LateBody, RelayBody, Reply, ReplyHeaders } from '../api/request.js'
-import type { BeginDownload } from './downloads.js'
+import type { BeginDownload, Downloads } from './downloads.js'
 import { type ErrorContext, errorElement, errorReply, toS3Error } from './error-reply.js'
 import { relay } from './relay.js'
 
@@ -22,6 +22,21 @@ export interface SentReply {
   readonly bytes: number
   /** An error after the operation had returned its reply. */
   readonly failure?: S3Error
+}
+
+/** Writes the reply to a request: see `send`. */
+export type SendReply = (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  reply: Reply,
+  request: { readonly id: string; readonly remote: string },
+  errorContext: () => ErrorContext,
+) => Promise<SentReply>
+
+/** @param downloads count the bytes of objects that wait for clients */
+export function createSender(downloads: Downloads): SendReply {
+  return (incoming, outgoing, reply, { id, remote }, errorContext) =>
+    send(incoming, outgoing, reply, id, errorContext, (cut) => downloads.begin(remote, cut))
 }
 
 /**

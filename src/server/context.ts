@@ -1,4 +1,5 @@
 import type { Quota } from '../../common/quota.js'
+import { isAnonymous } from '../access/authorize.js'
 import { RequestAuthorizer } from '../access/authorizer.js'
 import { requireBucketOwner } from '../access/bucket-owner.js'
 import { type Checks, Grants, grantedChecks, grantedGateway, ownerGateway } from '../access/grants.js'
@@ -8,6 +9,7 @@ import type { Authorizer, BucketOwner, RequireOwner } from '../api/access.js'
 import type { Context, FormFacts } from '../api/context.js'
 import type { Gateway } from '../api/gateway.js'
 import type { Caller, Credentials, Identity } from '../api/identity.js'
+import type { AnyOperation } from '../api/operation.js'
 import type { RequestHead } from '../api/request.js'
 import type { State } from '../api/state.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
@@ -97,6 +99,14 @@ export class Contexts {
    */
   for(caller: Caller | undefined, declared?: Declared, head?: RequestHead): Context {
     return this.#make(caller ? this.#viewOf(caller.identity) : this.#open, caller, declared, head)
+  }
+
+  /**
+   * Context of a request with its operation.
+   * @throws S3Error AccessDenied for an unsigned request for what no document can open
+   */
+  ofRequest(operation: AnyOperation, caller: Caller | undefined, head: RequestHead): Context {
+    return isAnonymous(operation, caller, head) ? this.anonymous(operation, head) : this.for(caller, operation, head)
   }
 
   /** Context of unsigned requests: policies and ACLs of the bucket decide about access, then the gateway's own. */

@@ -2,8 +2,6 @@ import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CleanupStack } from '../../common/cleanup-stack.js'
-import { ClientRate } from '../../common/client-rate.js'
-import { slowDown } from '../../common/errors/s3-error.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { Metrics } from '../../common/metrics.js'
 import { Quota } from '../../common/quota.js'
@@ -17,6 +15,8 @@ import { OWN_ID } from '../auth/credentials.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
 import { Downloads } from '../http/downloads.js'
+import { createReader } from '../http/read-request.js'
+import { createSender } from '../http/send.js'
 import { Encryption } from '../objects/encryption/encryption.js'
 import { KeyCommand } from '../objects/encryption/key-command.js'
 import { KEY_FILE, KeyFile, type NewestKey } from '../objects/encryption/key-file.js'
@@ -33,7 +33,7 @@ import { openBucketLogs } from './bucket-logs.js'
 import { consoleAccess } from './console-address.js'
 import { Contexts } from './context.js'
 import { type OpenedPlugins, openPlugins } from './core-plugins.js'
-import { createHandle, type HandleDeps } from './handle.js'
+import { createHandle } from './handle.js'
 import { defaultPeriods, quotaOf } from './limits.js'
 import { LiveSettings } from './live.js'
 import { Changes } from './manage/changes.js'
@@ -50,17 +50,16 @@ import {
 } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-plugin.js'
 import { backupMetrics } from './metrics/upkeep.js'
-import { observeRequests } from './observe.js'
+import { endRecorder, observeRequests } from './observe.js'
+import { createRequestOpener } from './open-request.js'
 import { openPassthrough } from './passthrough.js'
 import { decider, performer } from './perform.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
+import { createRunner } from './run-operation.js'
 import { simulator } from './simulate.js'
 import { gatewaySpans } from './tracing.js'
-import { Traffic } from './traffic/traffic.js'
+import { clientAdmission, Traffic } from './traffic/traffic.js'
 import { createWebsites } from './website.js'
-
-/** Unsigned requests whose bearer token is for the service behind a call. */
-const BEARERS = { burst: 120, perSecond: 4, concurrency: { total: 64, perClient: 16 } }
 
 /**
  * Creates the S3 endpoint. If it rejects, everything that was started has been closed.
@@ -141,25 +140,9 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const deciding = { contexts, table, limits, addressing: live.addressing }
   const decide = decider(deciding)
   const perform = performer({ credentials, ...deciding, audit, bucketLogs })
-  const parts: Omit<HandleDeps, 'passthrough'> = {
-    authenticate,
-    table,
-    links: gatewayLinks({ ...backends, shareUrl, region, isOwnKey: opened.isOwnKey }),
-    console,
-    contexts,
-    limits,
-    traffic,
-    bodies,
-    downloads,
-    bearers: new ClientRate(BEARERS, () => slowDown('Too many requests with tokens: send fewer, or sign them.')),
-    addressing: live.addressing,
-    withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
-    bucketLogs,
-    audit,
-    observed,
-  }
+  const { addressing } = live
   const passthrough = options.passthrough
-    ? openPassthrough(options, backends, { ...parts, contexts, log, onDone: observed.ended })
+    ? openPassthrough(options, backends, { addressing, limits, traffic, bodies, contexts, log, onDone: observed.ended })
     : undefined
   cleanup.defer(() => passthrough?.close())
   await startBackground(
@@ -190,9 +173,31 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   standingMetrics(metrics, options.metricsBuckets ?? [], pool.for(options.gateway.account))
   pluginGauges(metrics, plugins.plugins, log)
 
-  return Object.assign(createHandle({ ...parts, passthrough }), {
+  const steps = {
+    observe: observed.serve,
+    admit: clientAdmission(traffic),
+    withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
+    send: createSender(downloads),
+    ended: endRecorder(observed, bucketLogs),
+  }
+  const handle = createHandle({
+    ...steps,
+    passthrough,
+    reader: createReader(addressing, limits),
+    bucketLogs,
+    links: gatewayLinks({ ...backends, shareUrl, region, isOwnKey: opened.isOwnKey }),
+    console,
+    authenticate,
+    table,
+    contexts,
+    opener: createRequestOpener(limits, bodies),
+    run: createRunner(),
+    audit,
+  })
+  const domains = options.websiteDomains ?? []
+  return Object.assign(handle, {
     operations: table.rows,
-    websites: createWebsites({ ...parts, passthrough, settings, domains: options.websiteDomains ?? [] }),
+    websites: createWebsites({ ...steps, table, contexts, limits, addressing, settings, domains }),
     ready: async () => void (await contexts.own.ready()),
     shutDown() {
       shutdown.abort()

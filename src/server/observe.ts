@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
-import { type AccessEntry, logFailure, type OnDone } from './access-log.js'
+import { type AccessEntry, describeRequest, logFailure, type OnDone, type RequestFacts } from './access-log.js'
+import type { BucketLogs } from './bucket-logs.js'
 import type { Activity } from './metrics/activity.js'
 import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -44,6 +45,18 @@ export function observeRequests({ metrics, activity, log, options, operations, a
       logFailure(log, entry)
       if (access()) logAccess(entry, incoming)
     },
+  }
+}
+
+/** Records a request that has been answered, also in the log of its bucket. */
+export function endRecorder(
+  { ended }: Pick<Observation, 'ended'>,
+  bucketLogs: Pick<BucketLogs, 'ended'> | undefined,
+): (facts: RequestFacts) => void {
+  return (facts) => {
+    const entry = describeRequest(facts)
+    ended(entry, facts.incoming, facts.outgoing)
+    bucketLogs?.ended(entry, facts)
   }
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasUnknownCoding } from '../../common/broken-request.js'
-import { sendContinue } from '../../common/expectation.js'
 import type { Logger } from '../../common/log.js'
 import { clientOf } from '../../common/quota.js'
 import type { Gateway } from '../api/gateway.js'
@@ -159,10 +158,7 @@ export function createPassthrough(options: PassthroughOptions): Passthrough {
     const exchange = exchanges.get(outgoing)
     const client = exchange?.remote ?? ''
     const body = await readBody(incoming, MAX_BODY_BYTES, limits, () => {
-      if (incoming.method !== 'POST') return undefined
-      const leave = options.bodies.enter(clientOf('', client))
-      sendContinue(outgoing)
-      return leave
+      return incoming.method === 'POST' ? options.bodies.takeIn(clientOf('', client), outgoing) : undefined
     })
     if (typeof body === 'string') return body
     if (exchange && incoming.method === 'POST') {

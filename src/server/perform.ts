@@ -3,7 +3,6 @@ import { S3Error } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
 import { authorize } from '../access/authorize.js'
 import type { Decide, OwnRequest, Perform, RequestOwner } from '../api/child-request.js'
-import type { Context } from '../api/context.js'
 import type { Caller, Credentials, Identity } from '../api/identity.js'
 import type { Limits } from '../api/limits.js'
 import type { Reply, RequestHead, S3Request } from '../api/request.js'
@@ -17,6 +16,7 @@ import { requestId } from './access-log.js'
 import type { Audit } from './audit.js'
 import type { BucketLogs } from './bucket-logs.js'
 import type { Contexts } from './context.js'
+import { runOperation } from './run-operation.js'
 
 interface PerformDeps {
   readonly credentials: Credentials
@@ -63,9 +63,7 @@ export function performer({
       const { plugin, params } = selected
       const body = ownBody(head, caller.payload.bytes, limits)
       const request = { ...head, plugin, params, body, signal } as S3Request
-      // The table passes an operation only requests of its own resource; the types cannot express that.
-      const run = selected.operation.run as (request: S3Request, context: Context) => Promise<Reply>
-      const reply = await run(request, context)
+      const reply = await runOperation(selected.operation, request, context)
       await record(reply)
       return reply
     } catch (thrown) {

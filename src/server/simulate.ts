@@ -1,6 +1,6 @@
 import { S3Error, unless } from '../../common/errors/s3-error.js'
 import { Query } from '../../common/query.js'
-import { authorize, isAnonymous } from '../access/authorize.js'
+import { authorize } from '../access/authorize.js'
 import type { Context } from '../api/context.js'
 import type { Gateway, PolicyEntry } from '../api/gateway.js'
 import type { Caller, Identity } from '../api/identity.js'
@@ -40,7 +40,7 @@ export type Simulate = (asked: Simulated, owner: Pick<Gateway, 'listPolicies'>) 
 type Checks = Context['checks']
 
 interface SimulateDeps {
-  readonly contexts: Pick<Contexts, 'for' | 'anonymous'>
+  readonly contexts: Pick<Contexts, 'ofRequest'>
   readonly table: Pick<OperationTable, 'rows'>
 }
 
@@ -56,8 +56,7 @@ export function simulator({ contexts, table }: SimulateDeps): Simulate {
     }
     let reason: string | undefined
     try {
-      const anonymous = isAnonymous(operation, caller, head)
-      const context = anonymous ? contexts.anonymous(operation, head) : contexts.for(caller, operation, head)
+      const context = contexts.ofRequest(operation, caller, head)
       try {
         await authorize(row, head, context)
         if (operation.call) await authorizeCall(operation.call, { ...head, plugin: row.plugin } as never, context)

@@ -6,16 +6,16 @@ import { Query } from '../../common/query.js'
 import { escapeXml } from '../../common/xml.js'
 import { authorize } from '../access/authorize.js'
 import type { Context } from '../api/context.js'
+import type { Limits } from '../api/limits.js'
 import type { AnyOperation } from '../api/operation.js'
 import type { Reply, RequestHead, S3Request } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
-import { clientAt } from '../http/addressing.js'
+import { type Addressing, clientAt } from '../http/addressing.js'
 import { ArrivedRequest } from '../http/arrived-request.js'
 import { openBody } from '../http/body/open-body.js'
 import { toS3Error } from '../http/error-reply.js'
 import { refuseSecondHost } from '../http/read-request.js'
-import { send } from '../http/send.js'
-import type { Selected } from '../plugins/table.js'
+import type { OperationTable, Selected } from '../plugins/table.js'
 import {
   bucketOfHost,
   type Redirect,
@@ -25,11 +25,18 @@ import {
   type WebsiteConfiguration,
 } from '../s3/bucket/website.js'
 import { REDIRECT } from '../s3/object/attributes.js'
-import { describeRequest, requestId } from './access-log.js'
-import type { HandleDeps } from './handle.js'
-import { admitClient } from './traffic/traffic.js'
+import { requestId } from './access-log.js'
+import type { Contexts } from './context.js'
+import type { Steps } from './handle.js'
+import { missingInstead } from './refuse.js'
+import { runOperation } from './run-operation.js'
+import type { CallerAdmission } from './traffic/traffic.js'
 
-interface WebsiteDeps extends HandleDeps {
+interface WebsiteDeps extends Pick<Steps, 'observe' | 'admit' | 'withCors' | 'send' | 'ended'> {
+  readonly table: Pick<OperationTable, 'rows'>
+  readonly contexts: Pick<Contexts, 'anonymous'>
+  readonly limits: Limits
+  readonly addressing: Addressing
   readonly settings: Pick<BucketSettings, 'get'>
   /** Names below which each bucket is a host. */
   readonly domains: readonly string[]
@@ -83,7 +90,7 @@ interface Seen {
  */
 export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   return (incoming, outgoing) =>
-    deps.observed.serve(incoming, outgoing, () => {
+    deps.observe(incoming, outgoing, () => {
       void serve(incoming, outgoing)
     })
 
@@ -101,7 +108,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     let seen: Seen | undefined
     let failure: S3Error | undefined
     let reply: Reply
-    let admission: ReturnType<typeof admitClient>
+    let admission: CallerAdmission | undefined
     try {
       if (forS3) throw new S3Error('InvalidRequest', { message: WRONG_PORT.message })
       const { method } = incoming
@@ -112,7 +119,7 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
       const key = keyOf(target)
       const request = { id, incoming, outgoing, method, bucket, key, target, secure, host } as const
       seen = lookAt(request, key, remote)
-      admission = admitClient(deps.traffic, seen.head, incoming) // SlowDown
+      admission = deps.admit(seen.head, incoming) // SlowDown
       const website = await deps.settings.get(bucket, 'website')
       if (!website) throw new S3Error('NoSuchWebsiteConfiguration', { fields: { BucketName: bucket } })
       ;({ seen, reply, failure } =
@@ -126,18 +133,14 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
     const answered = performance.now()
     if (seen) reply = await deps.withCors(seen.head, reply)
     const facing = () => ({ id, resource: incoming.url ?? '/', form: 'xml' }) as const
-    const counted = (cut: () => void) => deps.downloads.begin(remote, cut)
-    const sent = await send(incoming, outgoing, { ...reply, ownOrigin: true }, id, facing, counted)
+    const sent = await deps.send(incoming, outgoing, { ...reply, ownOrigin: true }, { id, remote }, facing)
     admission?.leave(sent.bytes)
     const { head, selected, context } = seen ?? {}
-    const facts = {
+    deps.ended({
       ...{ id, incoming, outgoing, head, selected, context, reply, started, answered, sent, remote },
       ...{ caller: undefined, received: 0, length: 0, failure: sent.failure ?? failure },
       operation: `WEBSITE.${incoming.method}.OBJECT`,
-    }
-    const entry = describeRequest(facts)
-    deps.observed.ended(entry, incoming, outgoing)
-    deps.bucketLogs?.ended(entry, facts)
+    })
   }
 
   /** A browser asks whether a page of another origin may read the answer: by the rules of the bucket, in any case. */
@@ -215,14 +218,11 @@ export function createWebsites(deps: WebsiteDeps): (incoming: IncomingMessage, o
       await authorize(selected, head, context)
       const body = openBody(incoming, head, { kind: 'unsigned' }, deps.limits)
       const request = new ArrivedRequest(head, selected, body, outgoing) as S3Request
-      const run = operation.run as (request: S3Request, context: Context) => Promise<Reply>
-      seen.reply = await run(request, context)
+      seen.reply = await runOperation(operation, request, context)
     } catch (thrown) {
       const failure = toS3Error(thrown)
       const { context } = seen
-      seen.failure = context
-        ? await context.authorizer.missing(failure, 's3:GetObject', head).catch(() => failure)
-        : failure
+      seen.failure = context ? await missingInstead(failure, 's3:GetObject', head, context) : failure
     }
   }
 }

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { S3Error, slowDown } from '../../../common/errors/s3-error.js'
+import { sendContinue } from '../../../common/expectation.js'
 import { Quota, type QuotaBounds } from '../../../common/quota.js'
 import type { ReadWholeBody } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
@@ -18,6 +19,18 @@ export class Bodies {
   /** Bodies that are being read. */
   get held(): number {
     return this.#quota.held
+  }
+
+  /**
+   * Takes a slot for a body, then tells a client that waits for it to send the body.
+   * @param client see `clientOf`
+   * @returns an idempotent function that releases the slot
+   * @throws S3Error SlowDown
+   */
+  takeIn(client: string, outgoing: ServerResponse): () => void {
+    const leave = this.enter(client)
+    sendContinue(outgoing)
+    return leave
   }
 
   /**

@@ -191,7 +191,13 @@ const PROBES = new Set(['/-/live', '/-/ready', '/-/health'])
  * Counts a request. Undefined for one that needs no permission: there are no bounds, or it is a probe of this machine.
  * Throws S3Error SlowDown.
  */
-export function admitClient(
+export type AdmitClient = (head: RequestHead, incoming: IncomingMessage) => CallerAdmission | undefined
+
+export function clientAdmission(traffic: Traffic): AdmitClient {
+  return (head, incoming) => admitClient(traffic, head, incoming)
+}
+
+function admitClient(
   traffic: Traffic,
   { path, remoteAddress }: RequestHead,
   incoming: IncomingMessage,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { type Addressing, addressing } from '../../../src/http/addressing.js'
-import { readRequest } from '../../../src/http/read-request.js'
+import { createReader } from '../../../src/http/read-request.js'
 import { defaultLimits } from '../../../src/server/limits.js'
 
 function read(host: string | undefined, url: string, hosts: Addressing, more: Record<string, unknown> = {}) {
@@ -14,7 +14,7 @@ function read(host: string | undefined, url: string, hosts: Addressing, more: Re
     socket: { remoteAddress: '127.0.0.1' },
     ...rest,
   } as unknown as IncomingMessage
-  return readRequest(incoming, 'ID', { limits: defaultLimits, addressing: hosts })
+  return createReader(hosts, defaultLimits).read(incoming, 'ID')
 }
 
 const domains = addressing({ domains: ['S3.Example.com.', 'example.com', 'localhost'] })

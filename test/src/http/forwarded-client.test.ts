@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { addressing, clientAt } from '../../../src/http/addressing.js'
-import { readRequest } from '../../../src/http/read-request.js'
+import { createReader } from '../../../src/http/read-request.js'
 import { defaultLimits } from '../../../src/server/limits.js'
 
 const PROXY = '10.0.0.1'
@@ -54,7 +54,7 @@ t.test('the address of the client', async (t) => {
   for (const [what, peer, chain, client] of cases) {
     const incoming = incomingOf({ peer, ...(chain !== undefined && { for: chain }) })
     t.equal(clientAt(incoming, hosts).address, client, what)
-    const head = readRequest(incoming, 'ID', { limits: defaultLimits, addressing: hosts })
+    const head = createReader(hosts, defaultLimits).read(incoming, 'ID')
     t.equal(head.remoteAddress, client, `${what}: the head of the request`)
     t.equal(clientAt(incoming, addressing({})).address, peer ?? '', `${what}: without trusted proxies`)
   }
@@ -89,7 +89,7 @@ t.test('a trusted host counts from trusted proxies alone', async (t) => {
   const hostOf = (peer: string) => {
     const incoming = incomingOf({ peer, proto: 'https' })
     incoming.headers['x-forwarded-host'] = 'photos.s3.example.com'
-    const { host, secure } = readRequest(incoming, 'ID', { limits: defaultLimits, addressing: both })
+    const { host, secure } = createReader(both, defaultLimits).read(incoming, 'ID')
     return { host, secure }
   }
   t.same(hostOf(PROXY), { host: 'photos.s3.example.com', secure: true })
