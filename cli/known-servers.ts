@@ -8,7 +8,7 @@ import { isRunning, type RunningServer, runningServer } from './running-server.j
 
 const knownServer = runningServer.extend({ data: z.string() })
 
-export type KnownServer = z.infer<typeof knownServer>
+type KnownServer = z.infer<typeof knownServer>
 
 /**
  * Lists a server among those of this user, so that a command in another folder can name it. Nothing is sent to it for

@@ -5,7 +5,7 @@ const WIDE = /[^\0-\xff]/
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/
 
 /** True if HTTP can carry the text in a header as it is: one byte for each character, and no end of the line. */
-export function fitsHeader(text: string): boolean {
+function fitsHeader(text: string): boolean {
   return !UNFIT.test(text)
 }
 

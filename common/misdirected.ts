@@ -19,7 +19,7 @@ export function isForS3(headers: IncomingHttpHeaders, target: string): boolean {
 }
 
 /** An answer to an S3 client that came to the wrong port. */
-export interface Misdirected {
+interface Misdirected {
   readonly status: 400
   readonly type: 'application/xml'
   /** What this port is, and where S3 is. */

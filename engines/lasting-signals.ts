@@ -14,7 +14,7 @@ export interface SignalEngine {
   listen(heard: (message: string) => void, lost: (reason?: unknown) => void): Promise<Listening>
 }
 
-export interface Listening {
+interface Listening {
   /** Ends the connection at once. Must not throw. */
   close(): void
 }

@@ -11,8 +11,6 @@ import { readIndex } from './store/copy/locations.js'
 import type { Connection } from './store/database.js'
 import { openStore } from './store/open.js'
 
-export type { Verification, VerifyProgress }
-
 interface VerifyOptions {
   /** Folder of the services. */
   readonly data: string

@@ -128,6 +128,13 @@ const files = sources(...PRODUCT, 'test/suites')
 const product = [...files.keys()].filter((file) => !file.startsWith('test/'))
 const examples = sources('examples')
 
+/** The entries of the package (package.json), and examples and tests, which run by themselves. */
+const ENTRY =
+  /^(cli\/index|src\/plugin|(plugins|engines)\/\w+\/index|test\/suites\/plugin-suite|examples\/.*|.*\.test)\.ts$/
+
+/** Types that nobody imports, and that the declarations of others need by name. */
+const DECLARED = ['services/store/database.ts: Table', 'test/plugins/task/recorded-platform.ts: Recorded']
+
 /** Texts of the source files below these folders, by path. */
 function sources(...folders: readonly string[]): Map<string, string> {
   return new Map(
@@ -303,6 +310,51 @@ t.test('circles', async (t) => {
   const planted = { a: ['b'], b: ['c'], c: ['b'] }
   t.same(circleIn(new Map(Object.entries(planted).map(([from, to]) => [from, new Set(to)]))), ['b', 'c'])
 })
+
+t.test('exports', async (t) => {
+  const all = new Map([...sources(...PRODUCT, 'test', 'bench'), ...examples])
+  const unread = unreadExports(all).filter((name) => !DECLARED.includes(name))
+  t.same(unread, [], 'what no other file reads is not exported, the entries of the package apart')
+  const planted = new Map([
+    ['a/one.ts', "import { two, type Three } from './two.js'\nexport const one = two\n"],
+    ['a/two.ts', 'export function two() {}\nexport interface Three {}\nexport const four = 4\nexport { five }\n'],
+    ['b/six.ts', "export { one as six } from '../a/one.js'\nconst four = 4\n"],
+    ['b/seven.ts', "import * as eight from './eight.js'\n"],
+    ['b/eight.ts', 'export const nine = 9\n'],
+  ])
+  t.same(unreadExports(planted), ['a/two.ts: four', 'a/two.ts: five', 'b/six.ts: six'])
+})
+
+/**
+ * The exports, as `file: name`, whose names occur in no file that imports from theirs. Those of a file that another
+ * imports whole count as read.
+ */
+function unreadExports(all: ReadonlyMap<string, string>): string[] {
+  const readers = new Map<string, Set<string>>()
+  const readWhole = new Set<string>()
+  for (const [file, text] of all) {
+    for (const [, specifier = ''] of text.matchAll(/ \* (?:as \w+ )?from '([^']+)'/g))
+      readWhole.add(resolve(file, specifier))
+    const words = new Set(text.match(/\w+/g))
+    for (const { target } of importsOf(file, text)) {
+      const known = readers.get(target)
+      if (known) for (const word of words) known.add(word)
+      else readers.set(target, new Set(words))
+    }
+  }
+  return [...all].flatMap(([file, text]) =>
+    ENTRY.test(file) || readWhole.has(file)
+      ? []
+      : [...exportedNames(text)].filter((name) => !readers.get(file)?.has(name)).map((name) => `${file}: ${name}`),
+  )
+}
+
+function* exportedNames(text: string): Generator<string> {
+  const declared = /^export (?:abstract |async |declare )*(?:function\*?|class|interface|type|const|let) (\w+)/gm
+  for (const [, name = ''] of text.matchAll(declared)) yield name
+  for (const [, list = ''] of text.matchAll(/^export (?:type )?\{([^}]*)\}/gm))
+    for (const item of list.split(',')) yield* item.trim().match(/\w+$/) ?? []
+}
 
 t.test('global fetch', async (t) => {
   const callers = product.filter((file) => usesFetch(files.get(file) ?? ''))

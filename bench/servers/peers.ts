@@ -113,7 +113,7 @@ const PEERS: readonly Peer[] = [
   },
 ]
 
-export interface StartedPeers {
+interface StartedPeers {
   readonly subjects: (Subject & { readonly server: Endpoint })[]
   /** A sentence for each peer that is not here. */
   readonly absent: string[]

@@ -8,7 +8,7 @@ import { fileBeside, Program } from './program.js'
 import { s3Requests } from './s3-requests.js'
 import type { Subject } from './subject.js'
 
-export interface StartOptions {
+interface StartOptions {
   /** An empty folder for all data. */
   readonly folder: string
   readonly quirks: string

@@ -2,7 +2,7 @@ import type { Frames } from '../load/frames.js'
 import type { Expected, Shot } from '../load/job.js'
 import type { Program } from './program.js'
 
-export const OPERATIONS = ['GET', 'HEAD', 'PUT', 'DELETE', 'LIST'] as const
+const OPERATIONS = ['GET', 'HEAD', 'PUT', 'DELETE', 'LIST'] as const
 /** LIST returns the first 1,000 keys of a bucket. */
 export type Operation = (typeof OPERATIONS)[number]
 

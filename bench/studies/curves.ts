@@ -27,7 +27,7 @@ const MOST_PUT = 100_000
 /** Requests of a job: they are signed first, and held in memory. */
 const SENT = 10_000
 
-export interface CurvesOptions {
+interface CurvesOptions {
   readonly quirks: string
   /** Where the charts are written. */
   readonly out: string

@@ -36,7 +36,7 @@ for (let i = 256; i < SLICES * 256; i++) {
 }
 
 /** What both forms of the computation have. */
-export interface Crc64 {
+interface Crc64 {
   update(bytes: Uint8Array): void
   /** Eight bytes, big-endian. */
   digest(): Buffer

@@ -4,7 +4,7 @@ import { type CodeRow, codes, type S3Code } from './codes.js'
 /** Further elements of an error document. A list repeats the element. */
 export type ErrorFields = Readonly<Record<string, string | number | readonly string[]>>
 
-export interface S3ErrorOptions {
+interface S3ErrorOptions {
   /** The problem and its remedy. Sent to the client: must not contain a secret, a path or a stack. */
   message?: string
   /** The cause. Logged, never sent. */
@@ -16,7 +16,7 @@ export interface S3ErrorOptions {
 }
 
 /** Options for a code of a plugin, which the table does not contain. */
-export interface OwnErrorOptions extends S3ErrorOptions {
+interface OwnErrorOptions extends S3ErrorOptions {
   /** 400 to 599. */
   status: number
   message: string

@@ -17,7 +17,7 @@ import { mkdir, open, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 /** Access for the account that runs the process only. */
-export const FOLDER_MODE = 0o700
+const FOLDER_MODE = 0o700
 
 export const FILE_MODE = 0o600
 

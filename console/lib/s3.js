@@ -112,12 +112,12 @@ export async function deleteObjects(client, bucket, keys, signal) {
 }
 
 /** The SHA-256 of a document in base64, as headers state it. */
-export async function checksumOf(body) {
+async function checksumOf(body) {
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
   return base64(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 
-export function base64(bytes) {
+function base64(bytes) {
   return btoa(String.fromCharCode(...bytes))
 }
 

@@ -7,7 +7,7 @@ const KEPT = 'dealgate-session'
 /** The time of the last input, beside the session that is kept. */
 const LAST_INPUT = 'dealgate-last-input'
 /** Without any input for so long, the console is locked, ms. */
-export const IDLE_MS = 15 * 60_000
+const IDLE_MS = 15 * 60_000
 const SESSION_SECONDS = 12 * 3600
 const IDLE = 'The console was not used for 15 minutes. Sign in again.'
 const ENDED = 'The session has ended. Sign in again.'

@@ -140,7 +140,7 @@ export async function sha256(bytes) {
   return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 
-export function hex(bytes) {
+function hex(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

@@ -9,7 +9,7 @@ import { createServer } from 'node:http'
 import { createProxy, startServices } from 'dealgate'
 import express from 'express'
 
-export interface Mounted {
+interface Mounted {
   readonly url: string
   stop(): Promise<void>
 }

@@ -12,7 +12,7 @@ export interface CopyInput {
   readonly key: string
 }
 
-export interface CopyResult {
+interface CopyResult {
   readonly Bytes: number
   readonly Sha256: string
 }

@@ -19,7 +19,7 @@ import { requireColumns } from './visible.js'
 
 export const CREATE_INVENTORY = 'inventory:CreateBucketInventory'
 
-export interface InventoryBounds {
+interface InventoryBounds {
   readonly fileRows: number
   /** Objects that all runs of the process list per second; 0 for no bound. */
   readonly rate: number

@@ -187,7 +187,7 @@ export class Delivery {
   }
 }
 
-export interface Backlog {
+interface Backlog {
   readonly waiting: number
   readonly oldest: string | undefined
 }

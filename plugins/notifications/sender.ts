@@ -4,7 +4,7 @@ import { Delivery, laneName } from './delivery.js'
 import { eventMessage, Outbox, sequencerOf } from './outbox.js'
 import type { WebhookClient } from './webhook-client.js'
 
-export interface SenderOptions {
+interface SenderOptions {
   readonly state: Pick<PluginState, 'shared' | 'records'>
   /** Resolves undefined while another process delivers. */
   readonly lease: () => Promise<Lease | undefined>

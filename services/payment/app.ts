@@ -21,7 +21,7 @@ import { subjects } from './routes/index.js'
 import { withRoutesInWords } from './words.js'
 
 /** The storage payment API as an Express application. */
-export function createPaymentApp(context: PaymentContext): Express {
+function createPaymentApp(context: PaymentContext): Express {
   const { db, log } = context
   const app = newApp()
   app.use(refuseUnknownCoding)

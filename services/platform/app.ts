@@ -22,7 +22,7 @@ import { subjects } from './routes/index.js'
 const NAME = 'the task platform'
 
 /** The task platform as an Express application. Clients take any status but 200 for a failure. */
-export function createPlatformApp(context: PlatformContext): Express {
+function createPlatformApp(context: PlatformContext): Express {
   const { db, log } = context
   const app = newApp()
   app.use(refuseUnknownCoding)

@@ -16,7 +16,7 @@ import { hasProviders } from './users.js'
  * The callers of an endpoint: `public` ignores the Authorization header; `optional` answers anonymous ones, too, but
  * refuses an invalid token; `user` needs the JWT of a sign-in or of an API key; `signed-in` needs the JWT of a sign-in.
  */
-export type Access = 'public' | 'optional' | 'user' | 'signed-in'
+type Access = 'public' | 'optional' | 'user' | 'signed-in'
 
 /** The caller of an endpoint with this access: undefined for an anonymous one, and where the header is ignored. */
 type CallerOf<A extends Access> = A extends 'user' | 'signed-in'
@@ -26,7 +26,7 @@ type CallerOf<A extends Access> = A extends 'user' | 'signed-in'
     : Caller | undefined
 
 /** One call of an endpoint. */
-export interface PlatformCall<
+interface PlatformCall<
   A extends Access = Access,
   Params = Readonly<Record<string, string>>,
   Query = unknown,

@@ -9,8 +9,6 @@ import { hashPassword } from './password.js'
 import { type PlatformTables, platformSchema } from './store.js'
 import { FIRST_USER, makeFirstUser, type SignIn, type User } from './users.js'
 
-export type { ListedApiKey } from './api-keys.js'
-
 /** Bounds of a chosen password, characters. */
 const MIN_PASSWORD = 8
 const MAX_PASSWORD = 1024

@@ -41,7 +41,7 @@ export async function isNameless(withRow: WithRow, name: string): Promise<boolea
 export type Compared = 'mark' | 'crc' | 'nothing'
 
 /** Compares chunks of a body with their checksums. */
-export interface ChunkCheck {
+interface ChunkCheck {
   /** Bytes of each chunk but the last. */
   readonly chunkBytes: number
   /** Throws BodyError unless these are the bytes of one or more whole chunks from this position on. */

@@ -16,7 +16,7 @@ const MOST = 512 * KiB
 const HUGE_BYTES = 256 * KiB * KiB * KiB
 
 /** Chunks whose checksums are in one row of the index. */
-export const CHUNKS_OF_ROW = 1024
+const CHUNKS_OF_ROW = 1024
 
 /** Bytes of a checksum: CRC-32 (IEEE 802.3), little-endian. Twice as fast as CRC-32C here, and as good. */
 const SUM = 4

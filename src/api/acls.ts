@@ -1,7 +1,7 @@
 import type { Acl, Permission } from './access.js'
 
 /** A grant with its grantee as S3's documents name it. */
-export type ShownGrant =
+type ShownGrant =
   | { readonly canonicalId: string; readonly type: 'CanonicalUser'; readonly permission: Permission }
   | { readonly uri: string; readonly type: 'Group'; readonly permission: Permission }
 

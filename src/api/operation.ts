@@ -7,7 +7,7 @@ import type { Method, Reply, Resource, S3Request } from './request.js'
  * Selects the requests that an operation answers. If several operations match, the most specific one wins; see
  * src/plugins/table.ts.
  */
-export interface Selector<R extends Resource> {
+interface Selector<R extends Resource> {
   readonly method: Method
   readonly resource: R
   /**

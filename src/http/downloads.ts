@@ -84,7 +84,7 @@ interface Counting {
 }
 
 /** One download on its way to its client. */
-export class RunningDownload {
+class RunningDownload {
   readonly client: string
   readonly begun: number
   readonly #cut: () => void

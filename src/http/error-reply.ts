@@ -94,7 +94,7 @@ export function errorReply(error: S3Error, errorContext: ErrorContext): Reply {
   }
 }
 
-export const CONTROL_NAMESPACE = 'http://awss3control.amazonaws.com/doc/2018-08-20/'
+const CONTROL_NAMESPACE = 'http://awss3control.amazonaws.com/doc/2018-08-20/'
 
 /** S3 Control nests the error: https://docs.aws.amazon.com/AmazonS3/latest/API/API_control_CreateJob.html */
 function controlErrorReply(error: S3Error, { id }: ErrorContext): Reply {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { whenWeEnd } from '../support/server/child.js'
 import { CLI } from '../support/server/cli.js'
 
-export interface Ended {
+interface Ended {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string

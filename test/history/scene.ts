@@ -47,7 +47,7 @@ globalThis.Date = class extends real {
 
 const NO_GATEWAY = { url: '', accessKey: '', secretKey: '' }
 
-export type Disturbance =
+type Disturbance =
   | 'stop the gateway'
   | 'kill a gateway'
   | 'cut connections to the database'
@@ -58,7 +58,7 @@ export type Disturbance =
   | 'cut connections to the state store'
   | 'move a clock'
 
-export interface Scene {
+interface Scene {
   readonly name: string
   readonly mode: Mode
   /** Without one there is one server, with its own folder. */
@@ -112,7 +112,7 @@ export function withoutChecker(): false | string {
   return !existsSync(CHECKER) && missing('the checker is not built: .ci/build-go-checks needs Go 1.23 or newer')
 }
 
-export interface Verdict {
+interface Verdict {
   readonly code: number | null
   readonly text: string
 }

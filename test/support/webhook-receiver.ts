@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { Test } from 'tap'
 import { lastingPort } from './server/ports.js'
 
-export interface Received {
+interface Received {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly text: string
@@ -15,7 +15,7 @@ export interface Received {
 }
 
 /** How the receiver answers; default 200. */
-export type Behaviour = (response: ServerResponse, received: Received) => void
+type Behaviour = (response: ServerResponse, received: Received) => void
 
 /** A webhook to be told things, that can be made to fail and be started again on the same port. */
 export class WebhookReceiver {

@@ -14,8 +14,6 @@ import { INDEX_FILE } from '../store/schema.js'
 import type { Account, ListedAccount } from './accounts.js'
 import { checkChosenPair, type KeyPair, newPair, newSecret } from './key-pair.js'
 
-export type { AccountQuota, ListedAccount }
-
 /** What an account may store, and what it stores. */
 interface AccountStanding {
   readonly quota: AccountQuota

@@ -29,7 +29,7 @@ const TOKEN = /^[\x20-\x7e]{1,128}$/
  * Reads the terms of a deal from the body of a request. Undefined when an answer has been sent. Throws GatewayError,
  * whose message says what to send.
  */
-export type TermsReader = (exchange: SignedExchange) => Promise<DealTerms | undefined>
+type TermsReader = (exchange: SignedExchange) => Promise<DealTerms | undefined>
 
 /** Makes a deal of one object; with `of-generation`, of the version of that generation. */
 export const objectDeal = (terms: TermsReader): DealEndpoint => ({

@@ -42,7 +42,7 @@ export function objectHeaders({ names }: GatewayContext, row: ObjectRow, query: 
 }
 
 /** The attributes of an object in its upload request. Each character of a value is one byte received. */
-export interface Attributes {
+interface Attributes {
   readonly contentType: string
   /** Headers to return on download, by lower-case name, user metadata included. */
   readonly headers: Readonly<Record<string, string>>

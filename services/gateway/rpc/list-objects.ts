@@ -29,7 +29,7 @@ const params = z.object({
   delimiter: optionalText,
 })
 
-export type ListParams = z.output<typeof params>
+type ListParams = z.output<typeof params>
 
 /** How the entries of a listing are written. */
 export interface ListForm {

@@ -84,7 +84,7 @@ function humanize(bytes: number): string {
  * Says why a log-in is refused, which the caller has been found to deserve.
  * @param named the account with the access key of the pair
  */
-export type LogInRefusal = (pair: KeyPair, named: Account | undefined) => GatewayError
+type LogInRefusal = (pair: KeyPair, named: Account | undefined) => GatewayError
 
 export const logIn = (refusal: LogInRefusal): RpcMethod =>
   defineMethod({

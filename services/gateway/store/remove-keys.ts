@@ -12,7 +12,7 @@ import {
 } from './version-changes.js'
 
 /** The keys to remove, found inside the transaction. */
-export type Keys = (tables: ChangeTables) => Promise<readonly Buffer[]>
+type Keys = (tables: ChangeTables) => Promise<readonly Buffer[]>
 
 /** A removal of keys, or of one version of a key. */
 export interface Removal {

@@ -27,7 +27,7 @@ export interface Verification extends VerifyProgress {
   readonly damaged: readonly DamagedObject[]
 }
 
-export interface DamagedObject {
+interface DamagedObject {
   /** Undefined for a body that only a deal in the making still reads. */
   readonly bucket: string | undefined
   readonly key: string | undefined

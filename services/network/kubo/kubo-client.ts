@@ -20,7 +20,7 @@ interface KuboClientOptions {
   readonly timeoutMs: number
 }
 
-export type Query = Readonly<Record<string, string | number | boolean>>
+type Query = Readonly<Record<string, string | number | boolean>>
 
 interface KuboUpload {
   readonly headers: Readonly<Record<string, string>>
@@ -202,7 +202,7 @@ class IdleTimeout {
 
 const READ_BYTES = 256 * 1024
 
-export interface FileForm {
+interface FileForm {
   readonly headers: Readonly<Record<string, string>>
   readonly body: AsyncIterable<Uint8Array>
 }

@@ -8,9 +8,7 @@ export { entryOf } from './dag/directory.js'
 export {
   type BlockSource,
   MAX_BLOCK_BYTES,
-  type NamedLink,
   readNode,
-  type UnixfsNode,
   verifiedBlock,
 } from './dag/unixfs.js'
 export { contentOf, verifyLeaves } from './dag/verify-leaves.js'

@@ -6,7 +6,7 @@ import { GRANTS, granteeTexts, readCannedName, readOwnership } from './acl-value
 import { HOLD, MODE, readLegalHold, readLockMode, readRetainUntil, UNTIL } from './lock-values.js'
 
 export const STORAGE_CLASS = 'x-amz-storage-class'
-export const COPY_SOURCE = 'x-amz-copy-source'
+const COPY_SOURCE = 'x-amz-copy-source'
 export const METADATA_DIRECTIVE = 'x-amz-metadata-directive'
 export const OWNERSHIP = 'x-amz-object-ownership'
 /** Where a web site sends visitors of the object. S3 returns it, and does not redirect, where it serves its API. */
@@ -14,7 +14,7 @@ export const REDIRECT = 'x-amz-website-redirect-location'
 /** The header by which a write asks for encryption, and an answer states it. */
 export const SSE = 'x-amz-server-side-encryption'
 export const KEY_ID = `${SSE}-aws-kms-key-id`
-export const CUSTOMER_ALGORITHM = `${SSE}-customer-algorithm`
+const CUSTOMER_ALGORITHM = `${SSE}-customer-algorithm`
 
 const MAX_REDIRECT_CHARACTERS = 2048
 

@@ -15,7 +15,7 @@ export function identityOf({ key }: Pick<CustomerKey, 'key'>): string {
  * A text that ties a header to all bits of the key: X25519 leaves five of them out. Only holders of the key of the file
  * see what it becomes there.
  */
-export function traceOf({ key }: Pick<CustomerKey, 'key'>): string {
+function traceOf({ key }: Pick<CustomerKey, 'key'>): string {
   return createHash('sha256').update(key).digest('hex')
 }
 

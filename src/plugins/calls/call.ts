@@ -4,7 +4,7 @@ import type { Job } from '../../api/jobs.js'
 import type { CallDeclaration, Document } from '../../api/operation.js'
 import type { ReplyHeaders, RequestHead, Resource, S3Request } from '../../api/request.js'
 
-export interface CallRequest<R extends Resource, Body, Query> {
+interface CallRequest<R extends Resource, Body, Query> {
   readonly request: S3Request<R>
   readonly body: Body
   readonly query: Query
@@ -44,7 +44,7 @@ export class PageOf<T> {
 }
 
 /** A result whose lists may also be async iterables or pages. */
-export type Answer<Result> = {
+type Answer<Result> = {
   readonly [Name in keyof Result]: Result[Name] extends readonly (infer Item)[]
     ? Result[Name] | AsyncIterable<Item> | PageOf<Item>
     : Result[Name]
@@ -68,7 +68,7 @@ export interface AnsweredCall<
   jobId?(result: Answer<Result>): string | undefined
 }
 
-export interface JobOrder {
+interface JobOrder {
   /** The bucket or object that the job works on: `/bucket/key`. */
   readonly resource: string
   readonly input: unknown

@@ -141,7 +141,7 @@ function refuseUnorderedFolders(query: Query, { delimiter }: ListRequest): void 
  * Percent-encodes everything except unreserved characters and `/`, so that decoders agree whether or not they read `+`
  * as a space.
  */
-export function urlEncoded(text: string): string {
+function urlEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%2F', '/')
 }
 

@@ -47,7 +47,7 @@ function dueAt(when: RuleTime, since: number): number {
   return since > 0 ? dueAfter(since, when.days) : Number.POSITIVE_INFINITY
 }
 
-export function matches(filter: LifecycleFilter, object: Candidate): boolean {
+function matches(filter: LifecycleFilter, object: Candidate): boolean {
   const { prefix = '', tags = [], greaterThan = -1, lessThan = Number.POSITIVE_INFINITY } = filter
   return (
     object.key.startsWith(prefix) &&

@@ -27,7 +27,7 @@ export async function keysOf(server: Dealgate, bucket: string, query = ''): Prom
   return found.map(([, name = '']) => decodeURIComponent(name.replaceAll('+', ' ')))
 }
 
-export function inOrder(keys: readonly string[]): string[] {
+function inOrder(keys: readonly string[]): string[] {
   return [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
 }
 

@@ -14,7 +14,7 @@ export type Accident =
   /** Nothing is made; the same answer. */
   | 'timeout-before'
 
-export interface MadeDeal {
+interface MadeDeal {
   readonly subject: string
   readonly token: string | undefined
   readonly record: Record<string, string>

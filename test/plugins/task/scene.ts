@@ -24,7 +24,7 @@ export const guest = { accessKeyId: 'guest', secretAccessKey: 'guest-secret-key'
 
 type Options = Parameters<typeof task>[0]
 
-export interface Platform {
+interface Platform {
   readonly url: string
   /** The user that has the storage providers. */
   readonly user: { readonly email: string; readonly password: string }

@@ -20,7 +20,7 @@ export interface RpcError {
   readonly data: { code: string } | null
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly method?: string
   readonly headers?: Record<string, string | number>
   readonly body?: Buffer | string

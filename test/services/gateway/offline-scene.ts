@@ -13,9 +13,9 @@ export const PRIVATE = { Task_Name: 'nightly', Is_Public: '0', Miner_Id: 't01000
 export const PUBLIC = { Task_Name: 'holidays', Is_Public: '1', Auto_bid: '1', Type: 'regular', Max_Price: '0.0000005' }
 
 /** Epochs in which that provider seals what it has imported. */
-export const UNTIL_ACTIVE = 252
+const UNTIL_ACTIVE = 252
 
-export interface OfflineDeal {
+interface OfflineDeal {
   readonly deal_id: number | null
   readonly deal_cid: string | null
   readonly status: string
@@ -41,7 +41,7 @@ export interface OfflineScene {
   write(deal: number | null, status: string): Promise<void>
 }
 
-export interface SceneOptions {
+interface SceneOptions {
   readonly limits?: Partial<GatewayLimits>
   readonly quirks?: readonly QuirkName[]
   readonly daemon?: 'embedded' | 'external'

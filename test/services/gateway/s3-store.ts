@@ -10,9 +10,9 @@ import { type Answer, type Endpoint, send } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
 
 /** MinIO of June 2021, or the S3 endpoint of another dealgate. */
-export type StoreKind = 'minio' | 'dealgate'
+type StoreKind = 'minio' | 'dealgate'
 
-export const BUCKET = 'bodies'
+const BUCKET = 'bodies'
 
 /** An S3 store for the bodies of a gateway, with a proxy before it that may fail. */
 export class S3Store {

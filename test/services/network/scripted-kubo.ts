@@ -10,7 +10,7 @@ import { lastingPort } from '../../support/server/ports.js'
 
 export const PEER_ID = '12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA'
 
-export interface Call {
+interface Call {
   readonly command: string
   readonly query: URLSearchParams
   readonly request: IncomingMessage

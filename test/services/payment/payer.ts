@@ -10,7 +10,7 @@ import { type Keys, NETWORK, newKeys, type PaymentScene } from './payment-client
 export const COINS = 1_000_000n
 
 /** What a wallet asks of a service. */
-export interface Requests {
+interface Requests {
   ask(path: string): Promise<Answer>
   post(path: string, body: object): Promise<Answer>
   /** @param fields of the form, beside the usual ones */

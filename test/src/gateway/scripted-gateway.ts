@@ -10,7 +10,7 @@ import {
 import { neutralBrand } from '../../../src/gateway/brand.js'
 import { listen } from '../../support/server/listen.js'
 
-export interface RpcRequest {
+interface RpcRequest {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly headers: IncomingHttpHeaders

@@ -11,7 +11,7 @@ export interface Target {
   readonly partEtag: string
 }
 
-export interface Call {
+interface Call {
   readonly input: (target: Target) => object
   /** Error code of S3 where nothing of the kind was ever set; absent: success. */
   readonly answers?: string

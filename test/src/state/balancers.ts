@@ -15,7 +15,7 @@ interface Test {
   teardown(run: () => unknown): void
 }
 
-export interface Balancer {
+interface Balancer {
   readonly name: 'nginx' | 'haproxy'
   /** Why it cannot be tried here; false when it can. Missing programs are failures with REQUIRE_CLIENTS=1. */
   readonly skip: string | false

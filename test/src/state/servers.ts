@@ -25,7 +25,7 @@ export interface PostgresServer extends StateServer {
   standby(): Promise<Standby>
 }
 
-export interface Standby extends StateServer {
+interface Standby extends StateServer {
   /** Makes it a primary. */
   promote(): Promise<void>
 }

@@ -31,7 +31,7 @@ export interface OneOfSeveral {
   close(): Promise<void>
 }
 
-export const KEYS = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+const KEYS = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
 
 export interface Several {
   readonly gateway: GatewayAddress

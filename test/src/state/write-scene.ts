@@ -11,7 +11,7 @@ const WRITERS = 6
 const [SMALL, LARGE] = [3, 60_000]
 const PATIENCE_MS = 120_000
 
-export interface Write {
+interface Write {
   /** undefined removes. */
   readonly body: string | undefined
   readonly conditional: boolean

@@ -41,7 +41,7 @@ export async function* checkBehaviour(subject: Subject, bench: Bench): AsyncGene
   yield result('it stops', failures.length > 0 ? JSON.stringify(failures[0]) : undefined)
 }
 
-export async function makeObject(server: Running): Promise<void> {
+async function makeObject(server: Running): Promise<void> {
   await ask(server, { method: 'PUT', target: `/${BUCKET}` })
   await ask(server, { method: 'PUT', target: `/${BUCKET}/${KEY}`, body: Buffer.from('for the plugin suite') })
 }

@@ -9,7 +9,7 @@ import type { Plugin } from '../../../src/api/plugin.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { Endpoint } from '../sign.js'
 
-export interface LogLine {
+interface LogLine {
   readonly msg?: string
   readonly plugin?: string
   readonly operation?: string
@@ -24,7 +24,7 @@ export interface Running extends Endpoint {
   stop(): Promise<void>
 }
 
-export interface Wanted {
+interface Wanted {
   readonly plugins: readonly Plugin[]
   readonly limits?: Partial<Limits>
   /** The same name finds the same data again. */

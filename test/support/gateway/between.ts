@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { lastingPort } from '../server/ports.js'
 import type { GatewayAddress } from './gateway-address.js'
 
-export interface OwnAnswer {
+interface OwnAnswer {
   readonly status: number
   readonly type?: string
   readonly body: string

@@ -2,7 +2,7 @@ import type { GatewayAddress } from './gateway-address.js'
 
 const USER_AGENT = 'Mozilla/5.0 (test)'
 
-export interface GatewayWords {
+interface GatewayWords {
   /** First element of the gateway's paths. */
   readonly path: string
   /** Name of the JSON-RPC service. */

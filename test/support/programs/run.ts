@@ -22,7 +22,7 @@ export interface Finished {
   readonly stderr: string
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string

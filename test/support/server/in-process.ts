@@ -17,7 +17,7 @@ interface Test {
 }
 
 /** `plugins` run beside the standard ones. */
-export interface InProcessOptions extends Partial<ProxyOptions> {
+interface InProcessOptions extends Partial<ProxyOptions> {
   readonly standard?: StandardOptions | undefined
 }
 

@@ -5,7 +5,7 @@ import { sha256 } from '../content/content.js'
 import { example } from './sign-head.js'
 
 /** The seed signature in Amazon's documentation of chunked uploads, and the signing that continues it. */
-export const seed = '4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9'
+const seed = '4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9'
 
 export const signing: ChunkSigning = {
   key: signingKey(example.secretAccessKey, '20130524', 'us-east-1', 's3'),
@@ -14,7 +14,7 @@ export const signing: ChunkSigning = {
   scope: credentialScope('20130524', 'us-east-1', 's3'),
 }
 
-export interface FrameOptions {
+interface FrameOptions {
   /** Signs each chunk and the trailer. */
   signing?: ChunkSigning | undefined
   /** Trailer lines, without line ends: `x-amz-checksum-crc32:AAAAAA==`. */
@@ -52,7 +52,7 @@ export function frame(chunks: readonly Buffer[], options: FrameOptions = {}): Bu
   return Buffer.concat(out.map((part) => Buffer.from(part as string)))
 }
 
-export interface Chunking {
+interface Chunking {
   readonly chunkBytes?: number
   readonly trailer?: readonly string[]
 }

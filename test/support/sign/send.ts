@@ -1,10 +1,10 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { presignQuery, UNSIGNED_PAYLOAD, uriEncode } from '../../../common/sigv4.js'
-import { type Endpoint, type Headers, type Signed, type Signing, sign } from '../../suites/sign.js'
+import { type Endpoint, type Headers, type Signing, sign } from '../../suites/sign.js'
 import { sha256 } from '../content/content.js'
 import { until } from '../waiting.js'
 
-export { type Endpoint, type Headers, type Signed, type Signing, sign, UNSIGNED_PAYLOAD, uriEncode }
+export { type Endpoint, type Headers, sign, UNSIGNED_PAYLOAD }
 
 /** A presigned URL. `path` is decoded. */
 export function presigned(server: Endpoint, method: string, path: string, brand: 'Amz' | 'Cloud' = 'Amz'): string {

@@ -39,7 +39,7 @@ export interface SignOptions {
   query?: string
 }
 
-export interface SignedHead extends Required<HeadOptions> {
+interface SignedHead extends Required<HeadOptions> {
   readonly signature: string
   readonly key: Buffer
   readonly scope: string

@@ -37,7 +37,7 @@ const abis = {
 const DAY = 86_400
 
 /** What a wallet locks. */
-export interface Order {
+interface Order {
   readonly id: string
   readonly amount: bigint
   /** Seconds; default 6 days. */

@@ -17,7 +17,7 @@ export interface Ask {
 }
 
 /** Members of the error document beside Code, Message, Resource, RequestId and HostId: exact text, or a form. */
-export type Members = Readonly<Record<string, string | RegExp>>
+type Members = Readonly<Record<string, string | RegExp>>
 
 /** The answer has status and code, such as `404 NoSuchKey`. */
 export type Row = readonly [what: string, ask: Ask, answer: string, members?: Members]
