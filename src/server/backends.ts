@@ -16,6 +16,7 @@ import type { StagingLocation } from '../state/uploads/staging.js'
 import { quotaOf } from './limits.js'
 import type { Caches } from './metrics/gauges.js'
 import type { ProxyOptions } from './proxy-options.js'
+import { warnOfUnserved } from './unserved-settings.js'
 
 /** The gateway and the state, which together hold everything that the proxy serves. */
 export interface Backends {
@@ -68,7 +69,7 @@ export async function openBackends(
     brand,
     state,
     creationTimes,
-    settings: createBucketSettings(state, creationTimes, Date.now, caches.settings),
+    settings: createBucketSettings(state, creationTimes, Date.now, caches.settings, warnOfUnserved(options, log)),
   }
 }
 

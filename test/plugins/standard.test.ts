@@ -38,6 +38,11 @@ t.test('a list of plugins leaves the standard ones on, and none is none', async 
   const listed = await startDealgate(t, { data, args: ['--plugin', 'deal'] })
   await send(listed, { method: 'PUT', target: '/photos' })
   for (const request of REQUESTS) t.equal((await send(listed, request)).status, 200, request.target)
+  const inventory =
+    '<InventoryConfiguration><Id>all</Id><IsEnabled>true</IsEnabled><IncludedObjectVersions>All</IncludedObjectVersions><Schedule><Frequency>Weekly</Frequency></Schedule><Destination><S3BucketDestination><Bucket>arn:aws:s3:::photos</Bucket><Format>CSV</Format></S3BucketDestination></Destination></InventoryConfiguration>'
+  const stored = await send(listed, { method: 'PUT', target: '/photos?inventory&id=all', body: Buffer.from(inventory) })
+  t.equal(stored.status, 200, stored.body.toString())
+  await send(listed, { method: 'PUT', target: '/films' })
   await listed.stop()
 
   const door = await startDealgate(t, { data, args: ['--no-plugins'] })
@@ -62,7 +67,11 @@ t.test('a list of plugins leaves the standard ones on, and none is none', async 
     }
   }
   t.equal((await send(door, { method: 'GET', target: '/photos/a' })).body.toString(), 'kept')
-  await door.stop()
+  t.equal((await send(door, { method: 'GET', target: '/films' })).status, 200)
+  const { stderr } = await door.stop()
+  const warned = stderr.split('\n').filter((line) => line.includes('a plugin that does not run'))
+  t.equal(warned.length, 1, 'the log names the bucket whose settings no plugin serves, once')
+  t.match(warned[0], /"bucket":"photos","plugin":"inventory"/)
 
   const list = async (...args: string[]) => (await runCli(['plugin', 'list', ...args])).stdout
   t.match(await list('--plugin', 'deal'), /^batch +built-in +\d+ operations/m)

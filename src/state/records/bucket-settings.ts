@@ -38,12 +38,14 @@ const NONE = Promise.resolve(undefined)
 /**
  * @param now present time, milliseconds since 1970
  * @param use counts looks into the cache
+ * @param onRead called with the settings of a bucket, by kind, when they have been read from the store
  */
 export function createBucketSettings(
   state: Pick<State, 'records' | 'locks'> & Partial<Pick<State, 'signals'>>,
   creationTimes: CreationTimes,
   now: () => number = Date.now,
   use: CacheUse = new CacheUse(),
+  onRead?: (bucket: string, settings: object) => void,
 ): BucketSettings {
   const records = state.records<Settings>('bucket-settings')
   const remembered = new LRUCache<string, Remembered>({ max: MAX_CACHED })
@@ -79,9 +81,15 @@ export function createBucketSettings(
   }
 
   function readAnew(bucket: string): Promise<Settings | undefined> {
-    const settings = records.get(bucket)
+    const reading = records.get(bucket)
+    const settings = onRead ? reading.then((found) => seen(bucket, found)) : reading
     remember(bucket, settings)
     return settings
+  }
+
+  function seen(bucket: string, found: Settings | undefined): Settings | undefined {
+    if (found) onRead?.(bucket, found)
+    return found
   }
 
   /**
