@@ -1,7 +1,7 @@
 /**
- * The package's entry `dealgate/plugin`: what an author of a plugin needs, by subject. docs/plugins.md describes each;
- * what the server does for a plugin is a member of its host, or of the context of a request or job. Plugins that spend
- * money find more in `dealgate/paid`.
+ * The package's entry `dealgate/plugin`: what an author of a plugin needs, by subject. docs/plugin-parts.md and
+ * docs/plugin-toolkit.md describe each; what the server does for a plugin is a member of its host, or of the context of
+ * a request or job. Plugins that spend money find more in `dealgate/paid`.
  *
  * @example
  * import { defineCall, definePlugin, z } from 'dealgate/plugin'

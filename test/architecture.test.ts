@@ -257,7 +257,7 @@ t.same(
 
 t.test('plugins stand on the public interface alone', async (t) => {
   // A plugin that ships is written as a stranger's would be: what it needs of the server, the package exports and
-  // docs/plugins.md documents.
+  // docs/plugin-parts.md and docs/plugin-toolkit.md document.
   const own = (file: string) => file.split('/').slice(0, 2).join('/')
   const broken = [...files, ...examples]
     .filter(([file]) => /^(plugins|examples)\/[^/]+\//.test(file))
