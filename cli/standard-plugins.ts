@@ -4,10 +4,10 @@
  */
 export const accounts = () => import('../plugins/accounts/index.js')
 export const batch = () => import('../plugins/batch/index.js')
-export const self = () => import('../plugins/describe/index.js')
+export const self = () => import('../plugins/self/index.js')
 export const inventory = () => import('../plugins/inventory/index.js')
 export const keys = () => import('../plugins/keys/index.js')
 export const notifications = () => import('../plugins/notifications/index.js')
 export const quota = () => import('../plugins/quota/index.js')
-export const encryption = () => import('../plugins/rewrap/index.js')
+export const encryption = () => import('../plugins/encryption/index.js')
 export const usage = () => import('../plugins/usage/index.js')

@@ -113,7 +113,7 @@ export const suites = {
       'test/src/gateway/listing.test.ts',
       'test/cli/account.test.ts',
       'test/src/server/gateway-calls.test.ts',
-      'test/plugins/rewrap/rewrap.test.ts',
+      'test/plugins/encryption/rewrap.test.ts',
       'test/history/history.test.ts',
     ]),
     rounds(100, 4, ['test/src/state/three-proxies.test.ts']),

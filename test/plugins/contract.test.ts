@@ -27,20 +27,20 @@ for (const [subject, checks] of subjects)
 for (const plugin of builtInPlugins)
   t.test(`${plugin.definition.name} keeps the contract of plugins, as a stranger’s does`, (t) => testPlugin(t, plugin))
 
-/** Folders that have another name than their plugin. `paid` has what plugins share. */
-const FOLDERS: Readonly<Record<string, string>> = { encryption: 'rewrap', self: 'describe' }
+/** What plugins share: no plugin. */
+const SHARED = 'paid'
 
 t.test('each folder of plugins/ is a built-in plugin of that name', async (t) => {
   const folders = readdirSync('plugins', { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const names = [...Object.keys(shipped), ...Object.keys(standard)]
   t.same(
-    names.map((name) => FOLDERS[name] ?? name).sort(),
+    names.sort(),
     folders
       .map(({ name }) => name)
-      .filter((name) => name !== 'paid')
+      .filter((name) => name !== SHARED)
       .sort(),
   )
-  t.same(builtInPlugins.map(({ definition }) => definition.name).sort(), names.sort())
+  t.same(builtInPlugins.map(({ definition }) => definition.name).sort(), names)
 })
 
 t.test('the members of the schemas of built-in plugins have distinct names', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { lint } from '../../plugins/describe/lint.js'
+import { lint } from '../../plugins/self/lint.js'
 import { startPaymentScene } from '../payment/payment-client.js'
 import { startScene } from '../platform/platform-client.js'
 

@@ -1,11 +1,11 @@
 import accounts from '../../../plugins/accounts/index.js'
 import batch from '../../../plugins/batch/index.js'
-import self from '../../../plugins/describe/index.js'
+import encryption from '../../../plugins/encryption/index.js'
 import inventory from '../../../plugins/inventory/index.js'
 import keys from '../../../plugins/keys/index.js'
 import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
-import encryption from '../../../plugins/rewrap/index.js'
+import self from '../../../plugins/self/index.js'
 import usage from '../../../plugins/usage/index.js'
 import type { Plugin } from '../../../src/api/plugin.js'
 
