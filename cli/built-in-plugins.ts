@@ -1,8 +1,8 @@
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../plugins/notifications/webhooks.js'
 import type { Config } from './config/config.js'
+import * as defaults from './default-plugins.js'
 import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from './process/load-plugins.js'
 import type { Managed } from './serve/managed.js'
-import * as shipped from './shipped-plugins.js'
 import * as standard from './standard-plugins.js'
 
 /** What loads the module of a plugin. */
@@ -12,7 +12,7 @@ type Load = () => Promise<{ readonly default: Loadable }>
 const FIRST = 'notifications'
 
 /** All plugins that ship with dealgate, by name. */
-const builtIn: Readonly<Record<string, Load>> = { ...standard, ...shipped }
+const builtIn: Readonly<Record<string, Load>> = { ...standard, ...defaults }
 
 /** Loads the plugins of these names that ship with dealgate; by default all of them. */
 export async function builtInPlugins(names: readonly string[] = Object.keys(builtIn)): Promise<Loadable[]> {
@@ -42,7 +42,7 @@ type Stores = Pick<Managed, 'keys' | 'accounts'>
  */
 export async function obtainPlugins(config: PluginConfig, managed?: Stores): Promise<LoadedPlugin[]> {
   const { plugins } = config
-  const listed = plugins ?? Object.keys(shipped).map(useOf)
+  const listed = plugins ?? Object.keys(defaults).map(useOf)
   const runs = (name: string) => listed.some(({ use }) => use === name)
   const others = Object.keys(standard).filter((name) => !runs(name))
   const added = plugins?.length === 0 ? [] : others.map(useOf)

@@ -1,11 +1,11 @@
 import type { Plugin } from '../src/api/plugin.js'
+import { type OptionFacts, optionFacts } from '../src/plugins/option-facts.js'
 import { routeText } from '../src/plugins/table.js'
 import { corePlugins } from '../src/server/core-plugins.js'
 import { builtInPlugins, obtainPlugins } from './built-in-plugins.js'
 import { EXIT_FAILURE } from './command.js'
 import { type Config, ConfigError } from './config/config.js'
 import { type Loadable, loadPlugins } from './process/load-plugins.js'
-import { type OptionFacts, optionFacts } from './process/option-facts.js'
 
 interface CheckFlags {
   /** JSON */

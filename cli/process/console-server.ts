@@ -8,7 +8,7 @@ import { packageFolder, version } from '../../common/files/package-folder.js'
 import type { Logger } from '../../common/log.js'
 import { isForS3, misdirected } from '../../common/misdirected.js'
 import { nameOf, originAt } from '../../src/server/console-address.js'
-import { type Serving, serve } from './serve.js'
+import { type Serving, serve } from './listen.js'
 import type { TlsSource } from './tls.js'
 
 /** The S3 endpoint, as the pages of the console need to know it. */

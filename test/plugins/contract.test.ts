@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { testPlugin } from 'dealgate/testing'
 import t from 'tap'
 import { builtInPlugins as loadBuiltIns } from '../../cli/built-in-plugins.js'
-import * as shipped from '../../cli/shipped-plugins.js'
+import * as defaults from '../../cli/default-plugins.js'
 import * as standard from '../../cli/standard-plugins.js'
 import hello from '../../examples/hello-plugin/index.js'
 import { makePlugin } from '../../src/plugins/define-plugin.js'
@@ -32,7 +32,7 @@ const SHARED = 'paid'
 
 t.test('each folder of plugins/ is a built-in plugin of that name', async (t) => {
   const folders = readdirSync('plugins', { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const names = [...Object.keys(shipped), ...Object.keys(standard)]
+  const names = [...Object.keys(defaults), ...Object.keys(standard)]
   t.same(
     names.sort(),
     folders

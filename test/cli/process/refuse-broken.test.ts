@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { type Handler, serve } from '../../../cli/process/serve.js'
+import { type Handler, serve } from '../../../cli/process/listen.js'
 import { startGateway } from '../../services/gateway/client.js'
 import { inPackets, parted } from './in-packets.js'
 

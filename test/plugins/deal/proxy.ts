@@ -1,6 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
-import { serve } from '../../../cli/process/serve.js'
+import { serve } from '../../../cli/process/listen.js'
 import { createLogger } from '../../../common/log.js'
 import deal from '../../../plugins/deal/index.js'
 import { startServices } from '../../../services/index.js'

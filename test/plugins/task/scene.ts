@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { serve } from '../../../cli/process/serve.js'
+import { serve } from '../../../cli/process/listen.js'
 import { createLogger } from '../../../common/log.js'
 import deal from '../../../plugins/deal/index.js'
 import task from '../../../plugins/task/index.js'

@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { serve } from '../../../cli/process/serve.js'
+import { serve } from '../../../cli/process/listen.js'
 import type { State } from '../../../src/api/state.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions } from '../../../src/server/proxy-options.js'

@@ -3,7 +3,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import t, { type Test } from 'tap'
-import { serve } from '../../../cli/process/serve.js'
+import { serve } from '../../../cli/process/listen.js'
 import { createLogger } from '../../../common/log.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import { temporaryFolder } from '../../support/content/folders.js'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { serve } from '../../../cli/process/serve.js'
+import { serve } from '../../../cli/process/listen.js'
 import { startServices } from '../../../services/index.js'
 import type { Locks } from '../../../src/api/locks.js'
 import type { State } from '../../../src/api/state.js'

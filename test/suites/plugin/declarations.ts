@@ -1,6 +1,6 @@
-import { optionFacts } from '../../../cli/process/option-facts.js'
 import type { AnyOperation } from '../../../src/api/operation.js'
 import { accessProblems } from '../../../src/plugins/check-plugins.js'
+import { optionFacts } from '../../../src/plugins/option-facts.js'
 import { routeText } from '../../../src/plugins/table.js'
 import { type CheckResult, result, type Subject } from './subject.js'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { S3 } from '@aws-sdk/client-s3'
-import { serve } from '../../../cli/process/serve.js'
+import { serve } from '../../../cli/process/listen.js'
 import { portTo } from '../../../common/port-messages.js'
 import { startServices } from '../../../services/index.js'
 import { createProxy } from '../../../src/server/create-proxy.js'

@@ -1,7 +1,7 @@
 import { get, type IncomingHttpHeaders } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { serve } from '../../../../cli/process/serve.js'
+import { serve } from '../../../../cli/process/listen.js'
 import { contentMd5 } from '../../../support/content/content.js'
 import { startWorld } from '../../access/authorizer/world.js'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { S3, type S3ClientConfig } from '@aws-sdk/client-s3'
 import type { Test } from 'tap'
-import { serve } from '../../../../cli/process/serve.js'
+import { serve } from '../../../../cli/process/listen.js'
 import type { legacy } from '../../../../services/gateway/legacy/quirks.js'
 import { startServices } from '../../../../services/index.js'
 import { openUserRegistry } from '../../../../services/platform/user-registry.js'

@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { type Handler, serve } from '../../../cli/process/serve.js'
+import { type Handler, serve } from '../../../cli/process/listen.js'
 import { exchange } from '../../support/sign/raw.js'
 
 const HOST = '127.0.0.1'
