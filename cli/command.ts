@@ -2,7 +2,6 @@ import { type Command, CommanderError, Option as Flag } from 'commander'
 import { nameFailure } from '../common/address-failure.js'
 import { S3Error } from '../common/errors/s3-error.js'
 import { systemFailure } from '../common/errors/system-errors.js'
-import { redactMessage } from '../common/redact-value.js'
 import {
   type Config,
   ConfigError,
@@ -15,6 +14,7 @@ import {
   variableOf,
 } from './config/config.js'
 import { didYouMean } from './config/option.js'
+import { redactMessage } from './redact-value.js'
 
 export function addCommand(
   program: Command,

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { version } from '../common/files/package-folder.js'
 import { createLogger } from '../common/log.js'
-import { redactMessage } from '../common/redact-value.js'
 import { addCommand, configOf } from './command.js'
 import { commands, GROUPS } from './commands.js'
 import { addCompletionCommand } from './completion/completion.js'
@@ -9,6 +8,7 @@ import type { Config } from './config/config.js'
 import { didYouMean } from './config/option.js'
 import { requireDataFolder } from './data-folder.js'
 import type { CommandDeclaration } from './declaration.js'
+import { redactMessage } from './redact-value.js'
 import { type Changed, recorded } from './running.js'
 
 /** Defines the command line. Its parser throws CommanderError for errors such as a flag without its value. */

@@ -71,8 +71,6 @@ export { toS3Error } from './http/error-reply.js'
 
 /** How long to wait before the next try: doubling pauses in bounds, with chance where several wait. */
 export { type Backoff, jitteredPause, pauseAfter } from '../common/backoff.js'
-/** Spreads work evenly: `next` waits for a turn, `settled` and `count` where the amount is known afterwards. */
-export { Pace } from '../common/pace.js'
 export type { JobKind, Jobs, RunningJob } from './api/context.js'
 export type { Job, JobFailure, JobProgress } from './api/jobs.js'
 /** What a job throws to run again later. */
@@ -81,6 +79,8 @@ export { Retry } from './plugins/jobs/live-job.js'
 export { hasEnded } from './plugins/jobs/record.js'
 /** The idempotency token by which another service recognises the request of a job. */
 export { serviceTokenOf } from './plugins/jobs/tokens.js'
+/** Spreads work evenly: `next` waits for a turn, `settled` and `count` where the amount is known afterwards. */
+export { Pace } from './plugins/parts/pace.js'
 
 // OBJECTS: as `context.store` has them.
 
@@ -121,8 +121,6 @@ export { renamedMember } from './state/records/renamed-member.js'
 
 /** The network of an address, by which clients without a key pair are counted. */
 export { networkOf } from '../common/cidr.js'
-/** Amounts of fil as texts, and in attofil. */
-export { formatAmount, parseAmount } from '../common/fil.js'
 /** Connections to another host, opened with the first request and kept: the `dispatcher` of undici's requests. */
 export { LazyDispatcher } from '../common/lazy-dispatcher.js'
 /** A URL or the target of a request without its secrets, for logs. */
@@ -142,6 +140,8 @@ export {
 export { type DocumentFields, documents, type Kind, type KindOf, taskFields } from '../common/service-documents.js'
 export type { BucketStanding, Gateway } from './api/gateway.js'
 export type { GatewayAnswer, GatewayCall } from './api/gateway-call.js'
+/** Amounts of fil as texts, and in attofil. */
+export { formatAmount, parseAmount } from './plugins/parts/fil.js'
 
 // DESCRIPTIONS: the operations of the server, `host.operations`, as documents for other programs.
 

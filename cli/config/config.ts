@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { redactMessage, redactValue } from '../../common/redact-value.js'
+import { redactMessage, redactValue } from '../redact-value.js'
 import { didYouMean, type Option } from './option.js'
 import { flagName, flagOf, nameOf, variableOf } from './option-names.js'
 import { type Config, movedPorts, type OptionName, optionNames, options, portAt, statedValue } from './options.js'

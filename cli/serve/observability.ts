@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { CleanupStack } from '../../common/cleanup-stack.js'
-import { LineFile } from '../../common/files/line-file.js'
 import type { Logger } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'
 import type { AuditLog } from '../../src/server/audit.js'
@@ -9,6 +8,7 @@ import type { ScrapeFor } from '../../src/server/metrics/metrics-plugin.js'
 import { describeError, Failure, listenFailure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { serveMetrics } from '../process/metrics-server.js'
+import { LineFile } from './line-file.js'
 
 interface LogFilesOptions {
   readonly config: Pick<Config, 'accessLogFile' | 'accessLogFormat' | 'auditLog'>

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { hasControls, headerText } from '../../common/header-text.js'
 import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { GatewayFeatures } from '../api/gateway-features.js'
 import type { ObjectLock } from '../api/versions.js'
+import { hasControls, headerText } from '../http/header-text.js'
 import type { BrandNames } from './brand.js'
 import { nonsense } from './errors.js'
 

@@ -6,9 +6,9 @@ import {
   prepareChecksum,
 } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
-import { hasControls, utf8Bytes } from '../../common/header-text.js'
 import type { Caller } from '../api/identity.js'
 import type { RequestHead } from '../api/request.js'
+import { hasControls, utf8Bytes } from './header-text.js'
 
 /** Parameters of the signature, the transfer or the SDK, which are no input of the operation. */
 const NOT_HEADERS =

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { S3Error } from '../../common/errors/s3-error.js'
 import { settleExpectation } from '../../common/expectation.js'
-import { headerText } from '../../common/header-text.js'
 import { needsSandbox, withSandbox } from '../../common/sandbox.js'
 import { XML_DECLARATION } from '../../common/xml.js'
 import type { LateBody, RelayBody, Reply, ReplyHeaders } from '../api/request.js'
 import type { BeginDownload, Downloads } from './downloads.js'
 import { type ErrorContext, errorElement, errorReply, toS3Error } from './error-reply.js'
+import { headerText } from './header-text.js'
 import { relay } from './relay.js'
 
 /** Interval at which white space is sent while a late document is not ready, ms. Clients time out after 60 s. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ConfigError, flagOf, optionNames, readConfig } from '../../cli/config/config.js'
 import { flagName } from '../../cli/config/option-names.js'
-import { redactMessage, redactValue } from '../../common/redact-value.js'
+import { redactMessage, redactValue } from '../../cli/redact-value.js'
 import { runCli } from '../support/server/cli.js'
 
 const SECRET = 'hunter2/hunter2'

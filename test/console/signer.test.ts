@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { encodeWord, mailSafe } from '../../common/encoded-words.js'
+import { encodeWord, mailSafe } from '../../src/http/encoded-words.js'
 import { startInProcess } from '../support/server/in-process.js'
 
 // The modules of the console have no types. Those without elements run in Node.js, too.

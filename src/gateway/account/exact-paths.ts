@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { CachedAnswer } from '../../../common/cached-answer.js'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import type { Logger } from '../../../common/log.js'
 import { httpFailure } from '../calls/rest-call.js'
@@ -7,6 +6,7 @@ import type { GatewayClient } from '../client.js'
 import { translate } from '../errors.js'
 import { PutRequest } from '../objects/put-request.js'
 import { request } from '../objects/request-object.js'
+import { CachedAnswer } from './cached-answer.js'
 
 export const PATHS_CHANGED =
   'The object gateway, or a proxy before it, resolves "." and ".." or joins "//" in paths, so that a key with them would reach another object: such keys are refused.'

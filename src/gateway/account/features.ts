@@ -1,10 +1,10 @@
-import { CachedAnswer } from '../../../common/cached-answer.js'
 import { unless } from '../../../common/errors/s3-error.js'
 import type { KnownStores } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
 import { nonsense } from '../errors.js'
+import { CachedAnswer } from './cached-answer.js'
 import type { Session } from './session.js'
 
 const legacyFeatures: GatewayFeatures = Object.freeze({

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { mailSafe } from '../../../common/encoded-words.js'
 import type { Transfer } from '../../api/request.js'
+import { mailSafe } from '../../http/encoded-words.js'
 import { type BrandNames, encodePath } from '../brand.js'
 import { httpFailure, readAnswer } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'

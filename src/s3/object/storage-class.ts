@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { mailSafe } from '../../../common/encoded-words.js'
 import { S3Error } from '../../../common/errors/s3-error.js'
-import { utf8Bytes } from '../../../common/header-text.js'
 import { element } from '../../../common/xml.js'
 import { headerText, STORAGE_CLASS } from '../../access/values/header-values.js'
 import type { AdmittedWrite, ClassWrite, Presence, PresenceFacts } from '../../api/archive.js'
 import type { Context, Registered, StorageClasses } from '../../api/context.js'
 import type { ReplyHeaders } from '../../api/request.js'
 import type { PutRequest, PutResult, StoredObject } from '../../api/store.js'
+import { mailSafe } from '../../http/encoded-words.js'
+import { utf8Bytes } from '../../http/header-text.js'
 import { isHotClass } from '../../plugins/storage-class.js'
 
 /** Returns the archive class that a write requests; undefined for a normal class. */

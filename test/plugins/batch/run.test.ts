@@ -1,6 +1,5 @@
 import t from 'tap'
 import { S3Error } from '../../../common/errors/s3-error.js'
-import { Pace } from '../../../common/pace.js'
 import { Live } from '../../../plugins/batch/live.js'
 import type { BatchOrder, Row } from '../../../plugins/batch/order.js'
 import { CHECKPOINT } from '../../../plugins/batch/prepare.js'
@@ -9,6 +8,7 @@ import { type BatchDeps, batchJobs, MAX_OPEN_OF_ONE } from '../../../plugins/bat
 import { Turns } from '../../../plugins/batch/turns.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import { Retry } from '../../../src/plugins/jobs/live-job.js'
+import { Pace } from '../../../src/plugins/parts/pace.js'
 
 interface Scene {
   readonly owner?: string

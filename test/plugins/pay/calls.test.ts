@@ -1,5 +1,5 @@
 import t from 'tap'
-import { parseAmount } from '../../../common/fil.js'
+import { parseAmount } from '../../../src/plugins/parts/fil.js'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseAmount } from '../../../common/fil.js'
 import { DAY_MS } from '../../../common/time.js'
+import { parseAmount } from '../../../src/plugins/parts/fil.js'
 import { countRows } from '../content/rows.js'
 import { type Endpoint, send } from '../sign/send.js'
 import { until } from '../waiting.js'

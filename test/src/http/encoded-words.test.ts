@@ -1,6 +1,6 @@
 import t from 'tap'
-import { encodeWord, mailSafe } from '../../common/encoded-words.js'
-import { utf8Bytes } from '../../common/header-text.js'
+import { encodeWord, mailSafe } from '../../../src/http/encoded-words.js'
+import { utf8Bytes } from '../../../src/http/header-text.js'
 
 t.test('user metadata is mail-safe, and says what was stored', async (t) => {
   for (const [stored, shown] of [

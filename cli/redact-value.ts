@@ -1,4 +1,4 @@
-import { redact } from './log.js'
+import { redact } from '../common/log.js'
 
 const NAMES = '(?:secret|passw|pwd|token|credential|signature|api_?key|access_?key)'
 

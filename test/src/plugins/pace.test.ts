@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Pace } from '../../common/pace.js'
+import { Pace } from '../../../src/plugins/parts/pace.js'
 
 t.test('one bucket for all tasks, whatever they begin anew', async (t) => {
   let now = 0

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { TokenBuckets } from './client-rate.js'
+import { TokenBuckets } from '../../../common/client-rate.js'
 
 /** The only client of the buckets of a pace. */
 const ALL = ''

@@ -1,4 +1,4 @@
-import { formatDecimal } from './decimal.js'
+import { formatDecimal } from '../../../common/decimal.js'
 
 /**
  * Exact arithmetic on amounts of fil. An amount is an integer of attofil (10^-18 fil), the smallest unit of prices
