@@ -7,7 +7,7 @@
 const HOURS = 3600
 
 /** The services that have both engines, and what runs above them, on PostgreSQL. */
-const engines = [
+const postgres = [
   'test/services/platform/users.test.ts',
   'test/services/platform/miners.test.ts',
   'test/services/platform/tasks/tasks.test.ts',
@@ -97,7 +97,7 @@ export const suites = {
   console: [{ files: ['test/console'] }],
   clients: [{ files: ['test/clients'] }],
   docs: [{ files: ['test/docs', 'test/deploy', 'test/architecture.test.ts'] }],
-  engines: [{ files: engines, env: { DEALGATE_ENGINE: 'postgres' } }],
+  postgres: [{ files: postgres, env: { DEALGATE_ENGINE: 'postgres' } }],
   nodes: [{ files: ['test/nodes'] }],
   fuzz: [{ files: ['test/fuzz'], env: { DEALGATE_FUZZ_ROUNDS: '100000' }, timeout: 2 * HOURS }],
   stress: [

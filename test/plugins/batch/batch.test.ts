@@ -1,9 +1,9 @@
 import t from 'tap'
 import { Between } from '../../support/gateway/between.js'
+import { batch, done, endpointOf, keysOf, reaches, reportOf } from '../../support/plugins/batch-scene.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { ask } from '../../support/server/many-deaths.js'
 import { until } from '../../support/waiting.js'
-import { batch, done, endpointOf, keysOf, reaches, reportOf } from './scene.js'
 
 t.test('objects of a manifest and of a filter are deleted, tagged and copied, with reports', async (t) => {
   const server = await startInProcess(t, 'full')

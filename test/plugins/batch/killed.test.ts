@@ -4,12 +4,12 @@ import pMap from 'p-map'
 import t from 'tap'
 import { Between } from '../../support/gateway/between.js'
 import { startGateway } from '../../support/gateway/embedded.js'
+import { batch, reaches, reportOf } from '../../support/plugins/batch-scene.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { ask } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
-import { batch, reaches, reportOf } from './scene.js'
 
 /** Deaths: `npm run stress` has ten, while 100,000 objects are deleted. */
 const KILLS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 2)

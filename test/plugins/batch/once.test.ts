@@ -6,8 +6,8 @@ import type { BatchRun, Chunk } from '../../../plugins/batch/records.js'
 import { taskKind } from '../../../plugins/batch/task-kinds.js'
 import { workChunk } from '../../../plugins/batch/work.js'
 import type { OwnRequest } from '../../../src/api/child-request.js'
+import { batch, done, endpointOf, reaches } from '../../support/plugins/batch-scene.js'
 import { startInProcess } from '../../support/server/in-process.js'
-import { batch, done, endpointOf, reaches } from './scene.js'
 
 const copy = { name: 'Copy', targetBucket: 'others', targetPrefix: '', headers: {} } as const
 

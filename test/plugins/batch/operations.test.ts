@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { DAY_MS } from '../../../common/time.js'
+import { batch, done, endpointOf, keysOf, reaches, reportOf } from '../../support/plugins/batch-scene.js'
+import { configure, inventory } from '../../support/plugins/inventory-scene.js'
 import { startInProcess } from '../../support/server/in-process.js'
-import { configure, inventory } from '../inventory/scene.js'
-import { batch, done, endpointOf, keysOf, reaches, reportOf } from './scene.js'
 
 t.test('locks, ACLs, encryption and checksums', async (t) => {
   const server = await startInProcess(t, 'full')

@@ -2,11 +2,11 @@ import t from 'tap'
 import { postgres, redis } from '../../src/state/servers.js'
 import { Between } from '../../support/gateway/between.js'
 import { startGateway } from '../../support/gateway/embedded.js'
+import { batch, reaches, reportOf } from '../../support/plugins/batch-scene.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { sendUntilDone } from '../../support/sign/send.js'
 import { until } from '../../support/waiting.js'
-import { batch, reaches, reportOf } from './scene.js'
 
 const ROWS = 300
 const Bucket = 'things'

@@ -20,10 +20,17 @@ import type { Job } from '../../../src/api/jobs.js'
 import type { Archive } from '../../../src/api/object-records.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between } from '../../support/gateway/between.js'
+import {
+  type DealProxy,
+  type Embedded,
+  owner,
+  s3Client,
+  startDealProxy,
+  startEmbedded,
+} from '../../support/plugins/deal-proxy.js'
+import { inventoryRows } from '../../support/plugins/inventory-scene.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { until } from '../../support/waiting.js'
-import { rowsOf } from '../inventory/scene.js'
-import { type DealProxy, type Embedded, owner, s3Client, startDealProxy, startEmbedded } from './proxy.js'
 
 declare module '../../../src/api/settings.js' {
   interface SettingTypes {
@@ -194,7 +201,7 @@ export class ArchiveProxy {
   /** Rows of an inventory of now, by the names of their columns. */
   async inventory(): Promise<Record<string, string>[]> {
     const { json } = await this.call('POST', '?x-inventory=', { Id: 'deals' }, { prefer: 'wait=300' })
-    return rowsOf(this.s3, json.Manifest, REPORTS)
+    return inventoryRows(this.s3, json.Manifest, REPORTS)
   }
 
   advance(epochs: number): Promise<void> {

@@ -24,10 +24,10 @@ import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { Jobs } from '../../../src/api/context.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { anyOrder } from '../../support/gateway/write-order.js'
+import { owner } from '../../support/plugins/deal-proxy.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms as stated } from './archive-proxy.js'
-import { owner } from './proxy.js'
 
 const terms = { ...stated, verifiedDeal: false, fastRetrieval: true }
 const at = (Key: string) => ({ Bucket: BUCKET, Key })

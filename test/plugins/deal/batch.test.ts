@@ -1,11 +1,11 @@
 import t from 'tap'
 import { DAY_MS } from '../../../common/time.js'
 import { document, element } from '../../../common/xml.js'
+import { batch, done, reaches } from '../../support/plugins/batch-scene.js'
+import { owner } from '../../support/plugins/deal-proxy.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { batch, done, reaches } from '../batch/scene.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
-import { owner } from './proxy.js'
 
 t.test('deals for many objects stop at the cap of the day and go on the next one', async (t) => {
   await farFromMidnight()

@@ -8,12 +8,12 @@ import { DealRecords } from '../../../plugins/deal/records/deal-records.js'
 import type { Job } from '../../../src/api/jobs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import type { Fate } from '../../support/gateway/between.js'
+import { controlNetwork } from '../../support/plugins/deal-proxy.js'
 import { type Dealgate, startDealgate } from '../../support/server/dealgate.js'
 import { ask as askServer } from '../../support/server/many-deaths.js'
 import { send } from '../../support/sign/send.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
-import { controlNetwork } from './proxy.js'
 
 t.jobs = 4
 

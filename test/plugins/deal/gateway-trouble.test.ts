@@ -6,9 +6,15 @@ import { patiently, type RetryTimes } from '../../../plugins/deal/records/sequen
 import type { Job } from '../../../src/api/jobs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 import { Between, type Fate, type Passed } from '../../support/gateway/between.js'
+import {
+  type DealProxy,
+  type Embedded,
+  owner,
+  startDealProxy,
+  startEmbedded,
+} from '../../support/plugins/deal-proxy.js'
 import { signedCall, signedRequest, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
 import { ScriptedDeals } from './scripted-deals.js'
 
 // Most of the time goes by in pauses before the gateway is asked what became of a deal.

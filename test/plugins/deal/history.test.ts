@@ -8,10 +8,10 @@ import { ObjectEvents } from '../../../plugins/deal/records/object-events.js'
 import type { RunningJob } from '../../../src/api/context.js'
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { type DealProxy, owner } from '../../support/plugins/deal-proxy.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET } from './archive-proxy.js'
-import { type DealProxy, owner } from './proxy.js'
 
 interface Event {
   readonly Event: string

@@ -1,8 +1,14 @@
 import t, { type Test } from 'tap'
 import { SecondAccount } from '../../support/gateway/second-account.js'
+import {
+  type DealProxy,
+  type Embedded,
+  owner,
+  startDealProxy,
+  startEmbedded,
+} from '../../support/plugins/deal-proxy.js'
 import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { type DealProxy, type Embedded, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.0001', DurationEpochs: 518400 }
 

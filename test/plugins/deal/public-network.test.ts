@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
+import { type DealProxy, owner, startDealProxy, startEmbedded } from '../../support/plugins/deal-proxy.js'
 import { keptLog } from '../../support/server/kept-log.js'
 import { modes } from '../../support/server/modes.js'
 import { signedCall } from '../../support/sign/signed-request.js'
-import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.000005', DurationEpochs: 518_400 }
 const offline = { MinerId: 't01000', MaxPrice: '0.00000001', DurationEpochs: 518_400 }

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { sha256 } from '../../support/content/content.js'
+import { startDealProxy, startEmbedded } from '../../support/plugins/deal-proxy.js'
 import { type Answer, type Sending, send, sign, UNSIGNED_PAYLOAD } from '../../support/sign/send.js'
-import { startDealProxy, startEmbedded } from './proxy.js'
 
 const terms = { MinerId: 't01000', Price: '0.000000000001', DurationEpochs: 518_400 }
 

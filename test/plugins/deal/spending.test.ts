@@ -7,9 +7,9 @@ import type { State } from '../../../src/api/state.js'
 import { acceptLoss } from '../../../src/state/open-backend.js'
 import { openState } from '../../../src/state/open-state.js'
 import { temporaryFolder } from '../../support/content/folders.js'
+import { type DealProxy, startDealProxy, startEmbedded } from '../../support/plugins/deal-proxy.js'
 import { send } from '../../support/sign/send.js'
 import { farFromMidnight } from '../../support/waiting.js'
-import { type DealProxy, startDealProxy, startEmbedded } from './proxy.js'
 
 const DAY = 86_400_000
 const NOON = Date.UTC(2026, 10, 21, 12)

@@ -3,9 +3,9 @@ import t, { type Test } from 'tap'
 import { estimatePieceSize } from '../../../plugins/deal/terms/piece-size.js'
 import { mostPieceBytes } from '../../../plugins/deal/terms/quote.js'
 import { formatAmount, parseAmount } from '../../../src/plugins/parts/fil.js'
+import { type DealProxy, owner, startDealProxy, startEmbedded } from '../../support/plugins/deal-proxy.js'
 import { signedCall, type TextAnswer } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { type DealProxy, owner, startDealProxy, startEmbedded } from './proxy.js'
 
 t.test('the pieces of an offline deal are never more than what is reserved for them', async (t) => {
   const GiB = 2 ** 30

@@ -15,10 +15,10 @@ import { DealRecords, subjectKey } from '../../../plugins/deal/records/deal-reco
 import { type DeepMark, DeepMarks } from '../../../plugins/deal/records/deep-marks.js'
 import type { GaugeSample } from '../../../src/api/plugin.js'
 import type { Fate } from '../../support/gateway/between.js'
+import { owner } from '../../support/plugins/deal-proxy.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
 import { ArchiveProxy, BUCKET, terms } from './archive-proxy.js'
-import { owner } from './proxy.js'
 import { together } from './together.js'
 
 /** Deals, eviction, restores and renewals of the versions of an object, each by itself. */

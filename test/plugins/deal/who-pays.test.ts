@@ -4,6 +4,7 @@ import { createPresignedPost } from '@aws-sdk/s3-presigned-post'
 import t, { type Test } from 'tap'
 import { DAY_MS } from '../../../common/time.js'
 import { anyOrder } from '../../support/gateway/write-order.js'
+import { owner, startDealProxy, startEmbedded } from '../../support/plugins/deal-proxy.js'
 import {
   presignedRequest,
   sendAsIs,
@@ -13,7 +14,6 @@ import {
   type Wanted,
 } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { owner, startDealProxy, startEmbedded } from './proxy.js'
 
 // Who says what a deal costs. The terms of the strangers below are near what their provider asks, and under the cap of
 // a day: nothing but the missing right keeps them from being paid.

@@ -1,11 +1,18 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import {
+  Bucket,
+  configure,
+  type Inventory,
+  inventoryRows,
+  REPORTS,
+  read,
+} from '../../support/plugins/inventory-scene.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { ask, completed } from '../../support/server/many-deaths.js'
 import { sendUntilDone } from '../../support/sign/send.js'
-import { Bucket, configure, type Inventory, REPORTS, read, rowsOf } from './scene.js'
 
 // `npm run stress` has more objects and more deaths.
 
@@ -45,11 +52,12 @@ t.test('a server that is killed goes on behind the last file, and announces noth
     const { status } = await order(0)
     const announced = (await written()).filter((key) => key.endsWith('manifest.checksum')).length
     t.ok(status === 200 || announced <= 1, 'at most the end is announced')
-    if (announced === 1) t.equal((await rowsOf(client(), await manifestKey())).length, OBJECTS, 'which is complete')
+    if (announced === 1)
+      t.equal((await inventoryRows(client(), await manifestKey())).length, OBJECTS, 'which is complete')
   }
   const { Rows, Files, Manifest } = await completed<Inventory>('the inventory', () => order(60))
   t.same([Rows, Files], [OBJECTS, OBJECTS / FILE_ROWS])
-  t.same((await rowsOf(client(), Manifest)).map(({ Key }) => Key).sort(), keys, 'each object is in it once')
+  t.same((await inventoryRows(client(), Manifest)).map(({ Key }) => Key).sort(), keys, 'each object is in it once')
   const { manifest } = await read(client(), Manifest)
   const data = (await written()).filter((key) => key.includes('/data/'))
   t.same(data, manifest.files.map(({ key }: { key: string }) => key).sort(), 'no file is left over')

@@ -1,7 +1,7 @@
 import { S3 } from '@aws-sdk/client-s3'
 import t from 'tap'
+import { Bucket, configure, inventoryRows, KEYS, REPORTS, runNow } from '../../support/plugins/inventory-scene.js'
 import { startInProcess } from '../../support/server/in-process.js'
-import { Bucket, configure, KEYS, REPORTS, rowsOf, runNow } from './scene.js'
 
 const ALL = { Effect: 'Allow', Action: ['s3:*', 'inventory:*'], Resource: '*' }
 const deny = (Action: string, name = '*') => ({ Effect: 'Deny', Action, Resource: `arn:aws:s3:::${Bucket}/${name}` })
@@ -28,7 +28,7 @@ t.test('an inventory shows only what the key pair may read of each object', asyn
   const tagsFor = async (keys: typeof KEYS) => {
     const { status, json } = await runNow(endpoint, 'some', keys)
     t.equal(status, 200, JSON.stringify(json))
-    return (await rowsOf(s3, json.Manifest)).map((row) => row['x-Tags'])
+    return (await inventoryRows(s3, json.Manifest)).map((row) => row['x-Tags'])
   }
   t.same(await tagsFor(some), ['{"k":"v"}', ''], 'tags that it may not read are empty')
   t.same(await tagsFor(KEYS), ['{"k":"v"}', '{"k":"v"}'], 'written by another key pair, with the rights of that')

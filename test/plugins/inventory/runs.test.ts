@@ -4,12 +4,23 @@ import t from 'tap'
 import { openAccountRegistry } from '../../../services/gateway/accounts/account-registry.js'
 import { OWN_ID } from '../../../src/auth/credentials.js'
 import { bareKeys, controlKeys, fileKeys } from '../../support/content/keys.js'
+import {
+  Bucket,
+  bytesOf,
+  configure,
+  inventory,
+  inventoryRows,
+  KEYS,
+  REPORTS,
+  read,
+  runNow,
+  states,
+} from '../../support/plugins/inventory-scene.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { modes } from '../../support/server/modes.js'
 import { until } from '../../support/waiting.js'
 import { WebhookReceiver } from '../../support/webhook-receiver.js'
-import { Bucket, bytesOf, configure, inventory, KEYS, REPORTS, read, rowsOf, runNow, states } from './scene.js'
 
 const SDK = { region: 'us-east-1' }
 
@@ -50,7 +61,7 @@ for (const mode of modes) {
     const { Manifest, Rows, Files } = await inventory(endpoint, 'all')
     t.match(Manifest, /^inv\/source\/all\/\d{4}-\d\d-\d\dT\d\d-\d\dZ\/manifest\.json$/)
     t.same([Rows, Files], [keys.length, 1], 'a page is not split, and all of them fit into one')
-    const rows = await rowsOf(s3, Manifest)
+    const rows = await inventoryRows(s3, Manifest)
     t.same(rows.map(({ Key }) => Key).sort(), [...keys].sort())
     const { manifest } = await read(s3, Manifest)
     t.equal(manifest.fileSchema, `Bucket, Key, ${manifest.fileSchema.split(', ').slice(2).join(', ')}`)
@@ -95,20 +106,26 @@ for (const mode of modes) {
     t.match(row('cheap').LifecycleExpirationDate, /T00:00:00\.000Z$/)
 
     await configure(s3, 'part', { more: { Filter: { Prefix: 'UPPER/' } } })
-    t.same(await rowsOf(s3, (await inventory(endpoint, 'part')).Manifest), [{ Bucket, Key: 'UPPER/lower/Upper' }])
+    t.same(await inventoryRows(s3, (await inventory(endpoint, 'part')).Manifest), [
+      { Bucket, Key: 'UPPER/lower/Upper' },
+    ])
     await configure(s3, 'none', { more: { Filter: { Prefix: 'nothing' } } })
     const none = await inventory(endpoint, 'none')
     t.match(none, { Rows: 0, Files: 1 }, 'an empty inventory has one empty file')
-    t.same(await rowsOf(s3, none.Manifest), [])
+    t.same(await inventoryRows(s3, none.Manifest), [])
 
     await configure(s3, 'self', { to: Bucket, destination: { Encryption: { SSES3: {} } } })
     const self = await inventory(endpoint, 'self')
-    t.equal((await rowsOf(s3, self.Manifest, Bucket)).length, keys.length)
+    t.equal((await inventoryRows(s3, self.Manifest, Bucket)).length, keys.length)
     const sealed = await s3.headObject({ Bucket, Key: self.Manifest })
     t.equal(sealed.ServerSideEncryption, 'AES256', 'the destination is encrypted as the configuration says')
     const again = await inventory(endpoint, 'self')
     t.not(again.Manifest, self.Manifest, 'two runs in a minute have two manifests')
-    t.equal((await rowsOf(s3, again.Manifest, Bucket)).length, keys.length + 4, 'the bucket lists its own inventories')
+    t.equal(
+      (await inventoryRows(s3, again.Manifest, Bucket)).length,
+      keys.length + 4,
+      'the bucket lists its own inventories',
+    )
     t.match(await states(endpoint), [{ Id: 'all', LastStatus: 'Complete', Rows }, {}, {}, {}])
   })
 }
@@ -139,7 +156,7 @@ t.test('all versions, delete markers and locks', async (t) => {
   })
   const fields = ['Size', 'ObjectLockMode', 'ObjectLockRetainUntilDate', 'ObjectLockLegalHoldStatus']
   await configure(s3, 'versions', { fields, more: { IncludedObjectVersions: 'All' } })
-  const rows = await rowsOf(s3, (await inventory(endpoint, 'versions')).Manifest)
+  const rows = await inventoryRows(s3, (await inventory(endpoint, 'versions')).Manifest)
   const locked = { ObjectLockMode: '', ObjectLockRetainUntilDate: '', ObjectLockLegalHoldStatus: 'On' }
   const row = (Key: string, VersionId: string | undefined, IsLatest: string, IsDeleteMarker: string, more: object) => ({
     ...{ Bucket, Key, VersionId, IsLatest, IsDeleteMarker },
@@ -155,7 +172,7 @@ t.test('all versions, delete markers and locks', async (t) => {
     row('l', other.VersionId, 'true', 'false', { Size: '5', ...locked }),
   ])
   await configure(s3, 'current', { fields })
-  t.same(await rowsOf(s3, (await inventory(endpoint, 'current')).Manifest), [
+  t.same(await inventoryRows(s3, (await inventory(endpoint, 'current')).Manifest), [
     { Bucket, Key: 'l', Size: '5', ...locked },
   ])
 })
@@ -244,7 +261,7 @@ t.test('the policy of another account lets it be written there, until it no long
   await allow('arn:aws:s3:::theirs/inv/source/*')
   await configure(s3, 'one', { to: 'theirs' })
   const { Manifest } = await inventory(endpoint, 'one')
-  t.same(await rowsOf(theirs, Manifest, 'theirs'), [{ Bucket, Key: 'k' }])
+  t.same(await inventoryRows(theirs, Manifest, 'theirs'), [{ Bucket, Key: 'k' }])
   await allow('arn:aws:s3:::theirs/elsewhere/*')
   t.match(await runNow(endpoint, 'one'), { status: 403, json: { Code: 'AccessDenied' } })
   t.equal((await theirs.listObjectsV2({ Bucket: 'theirs', Prefix: 'inv/source/one/20' })).KeyCount, 2)

@@ -1,9 +1,17 @@
 import t from 'tap'
 import { postgres, redis } from '../../src/state/servers.js'
 import { startSeveral } from '../../src/state/several-proxies.js'
+import {
+  Bucket,
+  configure,
+  inventory,
+  inventoryRows,
+  KEYS,
+  REPORTS,
+  states,
+} from '../../support/plugins/inventory-scene.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { until } from '../../support/waiting.js'
-import { Bucket, configure, inventory, KEYS, REPORTS, rowsOf, states } from './scene.js'
 
 for (const kind of [redis, postgres])
   t.test(`two proxies on one ${kind.name} write one inventory`, { skip: kind.skip }, async (t) => {
@@ -23,5 +31,5 @@ for (const kind of [redis, postgres])
     const { Contents = [] } = await s3.listObjectsV2({ Bucket: REPORTS })
     const manifests = Contents.map(({ Key = '' }) => Key).filter((key) => key.endsWith('manifest.json'))
     t.equal(manifests.length, 3, 'one of the schedule, and two that were asked for')
-    for (const { Manifest } of both) t.equal((await rowsOf(s3, Manifest)).length, 30)
+    for (const { Manifest } of both) t.equal((await inventoryRows(s3, Manifest)).length, 30)
   })

@@ -1,9 +1,10 @@
 import t from 'tap'
 import { parseAmount } from '../../../src/plugins/parts/fil.js'
 import { NETWORK, newKeys } from '../../services/payment/payment-client.js'
+import { bytesBelow } from '../../support/content/folders.js'
 import { unsignedRequest } from '../../support/sign/signed-request.js'
 import { farFromMidnight, until } from '../../support/waiting.js'
-import { bytesBelow, guest } from '../task/scene.js'
+import { guest } from '../task/scene.js'
 import { link, startPayment, startPayProxy } from './scene.js'
 
 const TERMS = { MinerId: 't01000', Price: '0.0000001', DurationEpochs: 518_400 }

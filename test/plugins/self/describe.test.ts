@@ -10,10 +10,10 @@ import { defineCall } from '../../../src/plugins/calls/define-call.js'
 import { routeText } from '../../../src/plugins/table.js'
 import { examplePlugin } from '../../src/plugins/calls/example-plugin.js'
 import { commands } from '../../src/s3/s3-calls.js'
+import { lint } from '../../support/content/lint-openapi.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { type Mode, modes } from '../../support/server/modes.js'
 import { signedRequest } from '../../support/sign/signed-request.js'
-import { lint } from './lint.js'
 
 const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret' }
 async function start(t: Test, mode: Mode = 'full') {

@@ -3,11 +3,12 @@ import t, { type Test } from 'tap'
 import task from '../../../plugins/task/index.js'
 import { openAccountRegistry } from '../../../services/gateway/accounts/account-registry.js'
 import { type Credentials, PASSWORD, startSts } from '../../src/s3/sts/sts-scene.js'
+import { bytesBelow } from '../../support/content/folders.js'
 import { startInProcess } from '../../support/server/in-process.js'
 import { signedRequest, unsignedRequest } from '../../support/sign/signed-request.js'
 import { stopMonotonicClock } from '../../support/waiting.js'
 import { startRecordedPlatform } from './recorded-platform.js'
-import { bytesBelow, CSV, DEAL_CID, guest, startPlatform, startTaskProxy, taskForm } from './scene.js'
+import { CSV, DEAL_CID, guest, startPlatform, startTaskProxy, taskForm } from './scene.js'
 
 /** A JWT of a platform: it is not checked here. */
 function jwtOf(name: string, seconds = 86_400): string {

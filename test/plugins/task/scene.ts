@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { serve } from '../../../cli/process/listen.js'
@@ -159,15 +159,6 @@ export function backUp(t: Test, data: string) {
     t.equal(await acceptLoss({ data, log: createLogger({ level: 'silent' }) }), true)
     return start()
   }
-}
-
-/** All that the files below a folder hold, as Latin-1. */
-export function bytesBelow(folder: string): string {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((file) => statSync(file).isFile())
-    .map((file) => readFileSync(file, 'latin1'))
-    .join('')
 }
 
 /** A multipart form of a task, for the platform's own interface. */

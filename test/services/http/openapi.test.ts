@@ -1,5 +1,5 @@
 import t from 'tap'
-import { lint } from '../../plugins/self/lint.js'
+import { lint } from '../../support/content/lint-openapi.js'
 import { startPaymentScene } from '../payment/payment-client.js'
 import { startScene } from '../platform/platform-client.js'
 

@@ -8,7 +8,7 @@ import { SignInAttempts } from '../../../services/platform/tokens.js'
 import { hasUsers, openUserRegistry } from '../../../services/platform/user-registry.js'
 import type { SignIn } from '../../../services/platform/users.js'
 import { openPostgres } from '../../../services/store/postgres.js'
-import { bytesBelow } from '../../plugins/task/scene.js'
+import { bytesBelow } from '../../support/content/folders.js'
 import { emptyDatabase, onPostgres } from '../engine.js'
 import { type Scene, startScene } from './platform-client.js'
 

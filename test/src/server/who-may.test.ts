@@ -1,7 +1,7 @@
 import t from 'tap'
 import { canonicalId } from '../../../src/auth/credentials.js'
-import { startDealProxy, startEmbedded } from '../../plugins/deal/proxy.js'
 import { SecondAccount } from '../../support/gateway/second-account.js'
+import { startDealProxy, startEmbedded } from '../../support/plugins/deal-proxy.js'
 import { signedCall } from '../../support/sign/signed-request.js'
 
 const pair = (name: string) => ({ accessKeyId: name, secretAccessKey: `${name}-secret-key` })

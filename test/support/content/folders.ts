@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,4 +18,13 @@ export function dataFolder(t: { teardown(run: () => unknown): void }): string {
   const folder = temporaryFolder(t)
   bringUpToDate(folder)
   return folder
+}
+
+/** All that the files below a folder hold, as Latin-1. */
+export function bytesBelow(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((file) => statSync(file).isFile())
+    .map((file) => readFileSync(file, 'latin1'))
+    .join('')
 }

@@ -7,10 +7,10 @@ import {
   placedHeader,
   recipientOf,
 } from '../../../../src/objects/encryption/age-header.js'
-import { Bucket, configure, REPORTS, rowsOf, runNow } from '../../../plugins/inventory/scene.js'
 import { bytes, md5 } from '../../../support/content/content.js'
 import { startGateway } from '../../../support/gateway/embedded.js'
 import { GatewayUser } from '../../../support/gateway/gateway-user.js'
+import { Bucket, configure, inventoryRows, REPORTS, runNow } from '../../../support/plugins/inventory-scene.js'
 import { sdkFor } from '../../../support/programs/sdk.js'
 import { runCli } from '../../../support/server/cli.js'
 import { type Dealgate, startDealgate } from '../../../support/server/dealgate.js'
@@ -134,7 +134,7 @@ t.test('operators find such objects, and label them again', { timeout: 300_000 }
   const labels = async () => {
     const { status, json } = await runNow(server.endpoint, 'labels', keys)
     t.equal(status, 200)
-    const rows = await rowsOf(s3, json.Manifest)
+    const rows = await inventoryRows(s3, json.Manifest)
     return Object.fromEntries(rows.map((row) => [row.Key, [row['x-EncryptionLabel'], row.Size]]))
   }
   await configure(s3, 'labels', { fields: ['Size', 'x-EncryptionLabel'] })

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { legacy, type QuirkName, startServices } from '../../../../services/index.js'
-import { owner, startDealProxy } from '../../../plugins/deal/proxy.js'
 import { temporaryFolder } from '../../../support/content/folders.js'
 import { Between, type Passed } from '../../../support/gateway/between.js'
 import { GatewayUser } from '../../../support/gateway/gateway-user.js'
+import { owner, startDealProxy } from '../../../support/plugins/deal-proxy.js'
 import { quirksOf } from '../../../support/server/modes.js'
 import { signedRequest, type Wanted } from '../../../support/sign/signed-request.js'
 

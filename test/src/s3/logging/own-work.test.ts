@@ -2,7 +2,7 @@ import t from 'tap'
 import { DAY_MS } from '../../../../common/time.js'
 import { OWN_ID } from '../../../../src/auth/credentials.js'
 import { definePlugin } from '../../../../src/plugins/define-plugin.js'
-import { done } from '../../../plugins/batch/scene.js'
+import { done } from '../../../support/plugins/batch-scene.js'
 import { owner } from '../../access/authorizer/world.js'
 import { enabled, startLogging } from './scene.js'
 

@@ -15,10 +15,10 @@ import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-options.js'
 import { openState } from '../../../src/state/open-state.js'
 import type { Endpoint } from '../../suites/sign.js'
-import { temporaryFolder } from '../../support/content/folders.js'
-import type { GatewayAddress } from '../../support/gateway/gateway-address.js'
-import { quirksOf } from '../../support/server/modes.js'
-import { standardPlugins } from '../../support/server/standard-plugins.js'
+import { temporaryFolder } from '../content/folders.js'
+import type { GatewayAddress } from '../gateway/gateway-address.js'
+import { quirksOf } from '../server/modes.js'
+import { standardPlugins } from '../server/standard-plugins.js'
 
 export const owner = { accessKeyId: 'owner', secretAccessKey: 'owner-secret-key' }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { S3 } from '@aws-sdk/client-s3'
-import type { InProcess } from '../../support/server/in-process.js'
-import { ask } from '../../support/server/many-deaths.js'
-import type { Endpoint } from '../../support/sign/send.js'
-import { until } from '../../support/waiting.js'
+import type { InProcess } from '../server/in-process.js'
+import { ask } from '../server/many-deaths.js'
+import type { Endpoint } from '../sign/send.js'
+import { until } from '../waiting.js'
 
 export function endpointOf(
   { endpoint }: Pick<InProcess, 'endpoint'>,

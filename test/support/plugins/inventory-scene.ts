@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import { GetObjectCommand, type InventoryConfiguration, type S3, type S3Client } from '@aws-sdk/client-s3'
 import { parse } from 'csv-parse/sync'
-import { md5 } from '../../support/content/content.js'
-import { signedCall } from '../../support/sign/signed-request.js'
+import { md5 } from '../content/content.js'
+import { signedCall } from '../sign/signed-request.js'
 
 export const Bucket = 'source'
 export const REPORTS = 'reports'
@@ -89,7 +89,11 @@ export async function read(s3: S3Client, manifestKey: string, bucket = REPORTS) 
 }
 
 /** The rows of a CSV inventory, by the names of their columns, with decoded keys. */
-export async function rowsOf(s3: S3Client, manifestKey: string, bucket = REPORTS): Promise<Record<string, string>[]> {
+export async function inventoryRows(
+  s3: S3Client,
+  manifestKey: string,
+  bucket = REPORTS,
+): Promise<Record<string, string>[]> {
   const { manifest, files } = await read(s3, manifestKey, bucket)
   const names: string[] = manifest.fileSchema.split(', ')
   const lines = files.flatMap((file): string[][] => parse(gunzipSync(file)))
