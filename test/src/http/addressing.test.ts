@@ -48,6 +48,8 @@ t.test('where the bucket stands', async (t) => {
   t.match(read('photos.s3.example.com', '/bucket/a', addressing({})), { bucket: 'bucket', key: 'a' }, 'no domains')
   t.throws(() => read('.s3.example.com', '/a', domains), { code: 'InvalidBucketName' })
   t.throws(() => read('photos.s3.example.com', `/${'a'.repeat(1025)}`, domains), { code: 'KeyTooLongError' })
+  const longest = 'ä'.repeat(512)
+  t.match(read('photos.s3.example.com', `/${encodeURI(longest)}`, domains), { key: longest }, '1024 bytes are a key')
   const mounted = { originalUrl: '/mount/a?b', baseUrl: '/mount' }
   t.match(read('photos.s3.example.com', '/a?b', domains, mounted), { bucket: 'photos', key: 'a', rawPath: '/mount/a' })
   for (const domain of ['127.0.0.1', '[::1]', 's3.example.com:9000', 'a_b', '', '-a.example'])
