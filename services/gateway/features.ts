@@ -18,6 +18,7 @@ export const features = [
   'upload-quota',
   'bucket-quota',
   'object-records',
+  'object-checksums',
   'versions',
   'locks',
 ] as const

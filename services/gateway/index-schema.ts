@@ -16,7 +16,14 @@ import { ObjectLocks } from './store/object-locks.js'
 import { Objects } from './store/objects.js'
 import { BodyFolder } from './store/open-bodies.js'
 import { Quotas } from './store/quotas.js'
-import { adaptObjects, bucketQuotaSchema, objectSchema, sharingSchema, versionSchema } from './store/schema.js'
+import {
+  adaptObjects,
+  bucketQuotaSchema,
+  checksumSchema,
+  objectSchema,
+  sharingSchema,
+  versionSchema,
+} from './store/schema.js'
 import { Versions } from './store/versions.js'
 
 /** The tables of the gateway, over one connection. */
@@ -32,6 +39,7 @@ export const indexSchema = {
     versionSchema,
     bucketQuotaSchema,
     sumsSchema,
+    checksumSchema,
   ],
   adapt: (db) => {
     adaptObjects(db)

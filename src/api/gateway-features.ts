@@ -49,6 +49,8 @@ export interface GatewayFeatures {
   readonly bucketQuotas: boolean
   /** The gateway keeps a text with each object, stored in the same moment, and shows it with the object. */
   readonly objectRecords: boolean
+  /** The gateway keeps a checksum with each object, and shows it to all who may read the object, in listings, too. */
+  readonly objectChecksums: boolean
   /** Buckets can be versioned. */
   readonly versions: boolean
   /** Versions can be locked against their removal. */

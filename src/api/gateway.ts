@@ -3,6 +3,7 @@ import type { Logging } from '../../common/log.js'
 import type { Encrypted } from './encryption.js'
 import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 import type { GatewayFeatures } from './gateway-features.js'
+import type { ObjectChecksum } from './object-checksum.js'
 import type { ByteSink, Transfer } from './request.js'
 import type { GatewayVersions, ObjectLock, RemovalResult, VersionRef, VersionRemoval } from './versions.js'
 
@@ -40,6 +41,8 @@ export interface GatewayObject {
   readonly headers?: StoredHeaders
   /** User metadata: lower-case names without prefix. Present when `headers` is. */
   readonly metadata?: Readonly<Record<string, string>>
+  /** Of the whole body, as its writer has stated it: see GatewayFeatures.objectChecksums. */
+  readonly checksum?: ObjectChecksum
   /** The gateway lists the object but holds no copy of its bytes: see `deal-eviction`. */
   readonly cold?: true
   /** Listings show it where `etag` is that of the upload. */
@@ -107,6 +110,8 @@ export interface UploadAttributes {
    * Called when the headers are sent, as `record` is.
    */
   readonly etag?: () => string | undefined
+  /** Of all bytes of the body, to be kept with the object where the gateway can. Called when the headers are sent. */
+  readonly checksum?: () => ObjectChecksum | undefined
   readonly encrypted?: Encrypted
   /** Identifies this write and every repetition of it with the same content. Default: a new random id. */
   readonly writeId?: string
@@ -139,6 +144,8 @@ export interface UploadResult {
   readonly problem?: unknown
   /** See GatewayObject.etag. */
   readonly etag?: string
+  /** What the gateway keeps with the object. */
+  readonly checksum?: ObjectChecksum
   /** See GatewayObject.versionId. */
   readonly versionId?: string
 }

@@ -1,17 +1,8 @@
-import type { ChecksumAlgorithm } from '../../common/checksums/checksums.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
 import type { Encrypted } from './encryption.js'
 import type { StoredHeaders } from './gateway.js'
 import type { HeldLock } from './locks.js'
-
-export type ChecksumType = 'FULL_OBJECT' | 'COMPOSITE'
-
-export interface ObjectChecksum {
-  readonly algorithm: ChecksumAlgorithm
-  /** Base64, with `-N` for a composite checksum. */
-  readonly value: string
-  readonly type: ChecksumType
-}
+import type { ObjectChecksum } from './object-checksum.js'
 
 /**
  * The facts of one object that the gateway cannot hold. Valid only while the gateway's object has the same `revision`

@@ -3,7 +3,7 @@ import type { Logging } from '../../common/log.js'
 import type { Authorized, ObjectAcl, Tag } from './access.js'
 import type { Encrypted, ServerKey, UploadEncryption } from './encryption.js'
 import type { StoredHeaders } from './gateway.js'
-import type { ChecksumType, ObjectChecksum } from './object-records.js'
+import type { ChecksumType, ObjectChecksum } from './object-checksum.js'
 import type { ObjectLock } from './versions.js'
 
 /** A multipart upload in progress. */

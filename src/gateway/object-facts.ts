@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { checksumAlgorithms } from '../../common/checksums/checksums.js'
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Encrypted, EncryptionAlgorithm } from '../api/encryption.js'
 import type { GatewayObject, StoredHeaders, UploadAttributes } from '../api/gateway.js'
 import type { GatewayFeatures } from '../api/gateway-features.js'
+import type { ObjectChecksum } from '../api/object-checksum.js'
 import type { ObjectLock } from '../api/versions.js'
 import { hasControls, headerText } from '../http/header-text.js'
 import type { BrandNames } from './brand.js'
@@ -102,6 +104,8 @@ export function uploadHeaders(
   const stated = attributes.etag?.()
   const etag = encrypted ? markedEtag(stated, encrypted) : stated
   if (features.objectHead && etag !== undefined) headers[names.header('etag')] = etag
+  const checksum = features.objectChecksums ? attributes.checksum?.() : undefined
+  if (checksum?.type === 'FULL_OBJECT') headers[names.header('checksum')] = `${checksum.algorithm} ${checksum.value}`
   const record = features.objectRecords ? attributes.record?.() : undefined
   if (record !== undefined) headers[names.header('record')] = record
   if (attributes.lock) Object.assign(headers, lockHeaders(names, attributes.lock))
@@ -258,6 +262,8 @@ export function factsFromHeaders(
   const etag = encrypted && !marked.encrypted ? undefined : marked.etag
   const writeId = single(answer[names.header('write-id')])
   if (etag !== undefined) facts.etag = etag
+  const checksum = readChecksum(answer[names.header('checksum')])
+  if (checksum) facts.checksum = checksum
   if (encrypted) facts.encrypted = encrypted
   if (writeId !== undefined) facts.writeId = writeId
   if (answer[names.header('storage-state')] === 'cold') facts.cold = true
@@ -272,6 +278,14 @@ export function factsFromHeaders(
   const lock = features.locks ? readLock(names, answer) : undefined
   if (lock) facts.lock = lock
   return facts
+}
+
+/** The checksum of all bytes that a gateway states; undefined for one of an algorithm that is not known here. */
+export function readChecksum(text: unknown): ObjectChecksum | undefined {
+  if (typeof text !== 'string') return undefined
+  const at = text.indexOf(' ')
+  const algorithm = checksumAlgorithms.find((name) => name.length === at && text.startsWith(name))
+  return algorithm && { algorithm, value: text.slice(at + 1), type: 'FULL_OBJECT' }
 }
 
 export function single(value: string | string[] | undefined): string | undefined {

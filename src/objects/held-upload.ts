@@ -1,5 +1,5 @@
 import type { Gateway, Upload, UploadAttributes, UploadResult, WriteOrder } from '../api/gateway.js'
-import type { ObjectChecksum } from '../api/object-records.js'
+import type { ObjectChecksum } from '../api/object-checksum.js'
 import type { BodyFacts } from '../api/request.js'
 import type { PutRequest, Source } from '../api/store.js'
 import { textOf } from './object-record.js'
@@ -29,6 +29,8 @@ export class HeldUpload {
       ...{ contentType, headers, metadata, writeId: request.writeId, encrypted, lock: request.lock },
       // A gateway that is told the ETag need not compute the MD5, which costs 1.4 s of CPU per GiB.
       etag: () => etag ?? (declaredMd5 ?? this.#facts?.md5)?.toString('hex'),
+      // That of an encrypted object is about other bytes than the gateway has.
+      checksum: () => (encrypted ? undefined : checksumOf(request, this.#facts)),
       record: () => textOf({ ...request, label: request.attributes.label, checksum: checksumOf(request, this.#facts) }),
     }
     this.length = length

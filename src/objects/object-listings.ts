@@ -40,7 +40,7 @@ export class ObjectListings {
     const page = await this.#deps.gateway.list(bucket, query)
     const keys: string[] = []
     for (const entry of page.entries) if (entry.kind === 'object') keys.push(entry.object.key)
-    // One read for the whole page: no gateway lists checksums and storage classes.
+    // One read for the whole page: no gateway lists storage classes, and few list checksums.
     const last = keys.length === 0 ? [] : await this.#deps.state.objects.getMany(bucket, keys)
     const records = page.versioned ? await this.#ofListed(bucket, page.entries, last) : last
     const entries: (T | ListedPrefix)[] = []

@@ -3,7 +3,8 @@ import type { Encrypted } from '../api/encryption.js'
 import type { UploadResult } from '../api/gateway.js'
 import type { ObjectEvent } from '../api/hooks.js'
 import type { HeldLock } from '../api/locks.js'
-import type { ObjectChecksum, ObjectRecord } from '../api/object-records.js'
+import type { ObjectChecksum } from '../api/object-checksum.js'
+import type { ObjectRecord } from '../api/object-records.js'
 import type { BodyFacts } from '../api/request.js'
 import type { PutRequest, PutResult } from '../api/store.js'
 import { areRevisionsUnique, MARKER_REVISION } from '../gateway/object-facts.js'
@@ -79,15 +80,22 @@ async function earlierRecord(
 function gatewayKeepsAll(request: PutRequest, { result }: Made, { etag, checksum }: Facts): boolean {
   return (
     result.etag === etag &&
-    !checksum &&
+    isKept(result, checksum) &&
     !request.partSizes &&
     !request.tags &&
     !request.acl &&
     !request.archive &&
     !request.attributes.label &&
     !request.attributes.headers['x-amz-website-redirect-location'] &&
-    !request.authorized
+    !request.authorized &&
+    !request.uploadId
   )
+}
+
+/** The answer of the gateway says what it keeps: another gateway may have taken its place since it was described. */
+function isKept({ checksum: kept }: UploadResult, checksum: ObjectChecksum | undefined): boolean {
+  if (!checksum) return true
+  return checksum.type === kept?.type && checksum.algorithm === kept.algorithm && checksum.value === kept.value
 }
 
 /** Writes the record of the object, in the order of the writes of its key: promise 17. */

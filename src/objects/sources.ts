@@ -3,7 +3,7 @@ import { createChecksum, prepareChecksum } from '../../common/checksums/checksum
 import { S3Error, slowDown } from '../../common/errors/s3-error.js'
 import { clientOf } from '../../common/quota.js'
 import type { Upload } from '../api/gateway.js'
-import type { ObjectChecksum } from '../api/object-records.js'
+import type { ObjectChecksum } from '../api/object-checksum.js'
 import type { BodyFacts, BodyOptions, ByteSink } from '../api/request.js'
 import type { PutRequest, Source } from '../api/store.js'
 import type { StoreDeps } from './store-deps.js'

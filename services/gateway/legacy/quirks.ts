@@ -127,6 +127,7 @@ const ofOneVersion: Record<Exclude<Feature, 'versions' | 'locks'>, readonly Quir
   'object-head': ['ignore-range', 'no-head', 'no-upload-etag', 'random-etags', 'forced-disposition', 'raw-disposition'],
   'exact-remove': ['recursive-remove', 'folder-prefixes', 'erasure-folders'],
   'any-key': ['strict-keys', 'folder-prefixes', 'erasure-folders'],
+  'object-checksums': ['no-object-records'],
   'deal-tokens': ['plain-deals'],
   'deal-status': ['plain-deals'],
   'deal-providers': ['plain-deals'],

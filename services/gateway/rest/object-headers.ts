@@ -36,6 +36,7 @@ export function objectHeaders({ names }: GatewayContext, row: ObjectRow, query: 
   if (needsSandbox(values['content-type'])) list.push('Content-Security-Policy', SANDBOX)
   list.push(`${names.header}generation`, row.generation, `${names.header}last-modified`, row.modified)
   if (row.writeId !== null) list.push(`${names.header}write-id`, row.writeId)
+  if (row.checksum !== null) list.push(`${names.header}checksum`, row.checksum)
   if (row.bodyAt === 'network') list.push(`${names.header}storage-state`, 'cold')
   for (const name in values) list.push(name, values[name] as string)
   return list
@@ -48,11 +49,15 @@ interface Attributes {
   readonly headers: Readonly<Record<string, string>>
   /** ETag to store instead of the MD5 of the body; unquoted. */
   readonly etag?: string
+  /** Algorithm and value of a checksum that the client has verified. */
+  readonly checksum: string | null
 }
 
 const DEFAULT_TYPE = 'application/octet-stream'
 const KEPT = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'] as const
 const ETAG = /^"?([\w.+/=-]{1,128})"?$/
+/** Algorithm, and the value in Base64: 64 bytes at most. */
+const CHECKSUM = /^[A-Z0-9]{1,16} [A-Za-z0-9+/]{1,86}={0,2}$/
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 export function readAttributes({ request, context }: GatewayExchange): Attributes {
@@ -69,7 +74,8 @@ export function readAttributes({ request, context }: GatewayExchange): Attribute
 
   const contentType = request.headers['content-type'] || DEFAULT_TYPE
   const etag = readEtag(request.headers[`${names.header}etag`], names.header)
-  return { contentType, headers, ...(etag !== undefined && { etag }) }
+  const checksum = readChecksum(context, request.headers[`${names.header}checksum`])
+  return etag === undefined ? { contentType, headers, checksum } : { contentType, headers, checksum, etag }
 }
 
 /** True for a header of an upload that is kept with the object, besides its type; `name` is in lower case. */
@@ -84,6 +90,13 @@ function readEtag(text: string | string[] | undefined, header: string): string |
   const etag = ETAG.exec(text)?.[1]
   if (etag === undefined) throw new GatewayError('InvalidHeader', { value: `${header}etag` })
   return etag
+}
+
+/** As with the ETag, the client is believed: the gateway computes none. */
+function readChecksum({ names, features }: GatewayContext, text: string | string[] | undefined): string | null {
+  if (typeof text !== 'string' || !features.has('object-checksums')) return null
+  if (!CHECKSUM.test(text)) throw new GatewayError('InvalidHeader', { value: `${names.header}checksum` })
+  return text
 }
 
 /** Most characters of a record: visible ASCII. */

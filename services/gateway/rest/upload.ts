@@ -43,14 +43,25 @@ export async function upload(exchange: GatewayExchange, path: string): Promise<v
     exchange.body.open()
     const store = length <= context.limits.inlineBytes ? receiveToMemory : receiveToStore
     const body = await store(exchange, length, attributes.etag)
-    const { contentType, headers } = attributes
+    const { contentType, headers, checksum } = attributes
     const order: Draft['order'] = (tables) => (asked && 'lateFor' in asked ? late?.take(tables) : asked)
     // A client that times out disconnects and takes the upload for failed. The gateway sees that at the earliest one
     // turn of the event loop after the last bytes.
     const ordered = context.features.has('write-fences')
     if (ordered) await turn()
     const abandoned = () => ordered && hasGone(request)
-    const draft = { key: place.key, size: length, contentType, headers, record, lock, ...body, order, abandoned }
+    const draft = {
+      key: place.key,
+      size: length,
+      contentType,
+      headers,
+      checksum,
+      record,
+      lock,
+      ...body,
+      order,
+      abandoned,
+    }
     answer(exchange, await context.store.put(bucket, draft))
   } finally {
     late?.close()
@@ -63,6 +74,7 @@ function answer(exchange: GatewayExchange, { row, isVersioned, lock }: StoredDra
     ...['ETag', `"${row.etag}"`],
     ...[`${context.names.header}generation`, row.generation],
     ...[`${context.names.header}last-modified`, row.modified],
+    ...(row.checksum === null ? [] : [`${context.names.header}checksum`, row.checksum]),
     ...(isVersioned ? versionHeaders(context, row, lock) : []),
   ])
 }

@@ -174,7 +174,7 @@ const listObjectVersions = defineSignedMethod({
 function toEntry(entry: VersionScanEntry): object {
   if (entry.kind === 'prefix') return { name: entry.prefix.toString(), isPrefix: true }
   const { row, isLatest } = entry
-  const { key, since, size, etag, generation, contentType } = row
+  const { key, since, size, etag, generation, contentType, checksum } = row
   const facts = {
     name: key.toString(),
     versionId: shownId(row),
@@ -187,6 +187,7 @@ function toEntry(entry: VersionScanEntry): object {
   const { lock } = row
   return {
     ...{ ...facts, size, etag, contentType },
+    ...(checksum !== null && { checksum }),
     ...(row.bodyAt === 'network' && { cold: true }),
     ...(lock && { lock: { mode: lock.mode, until: lock.ends, hold: lock.hold !== 0 } }),
   }

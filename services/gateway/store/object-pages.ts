@@ -1,4 +1,4 @@
-const LISTED = 'key, size, modified, generation, etag, content_type, body_at'
+const LISTED = 'key, size, modified, generation, etag, content_type, body_at, checksum'
 
 /**
  * Steps from one group of keys to the next with one index search per group, however many keys the group has. The next
@@ -22,7 +22,7 @@ export const groupedPage = {
       )
       FROM walk WHERE walk.key IS NOT NULL LIMIT ?4
     )
-    SELECT o.key, o.size, o.modified, o.generation, o.etag, o.content_type, o.body_at
+    SELECT o.key, o.size, o.modified, o.generation, o.etag, o.content_type, o.body_at, o.checksum
     FROM walk CROSS JOIN objects AS o ON o.bucket = ?1 AND o.key = walk.key
   `,
   // The number of a row stands in place of LIMIT, which PostgreSQL does not have there.
@@ -57,7 +57,12 @@ export const PAGE = `SELECT ${LISTED} FROM objects WHERE bucket = ? AND key >= ?
  */
 export const jsonPage = {
   sqlite: `
-    SELECT CASE body_at WHEN 2 THEN json_object(${MEMBERS}, 'cold', json('true')) ELSE json_object(${MEMBERS}) END
+    SELECT CASE
+      WHEN body_at <> 2 AND checksum IS NOT NULL THEN json_object(${MEMBERS}, 'checksum', checksum)
+      WHEN body_at <> 2 THEN json_object(${MEMBERS})
+      WHEN checksum IS NOT NULL THEN json_object(${MEMBERS}, 'checksum', checksum, 'cold', json('true'))
+      ELSE json_object(${MEMBERS}, 'cold', json('true'))
+    END
     FROM objects WHERE bucket = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?
   `,
   postgres: PAGE,

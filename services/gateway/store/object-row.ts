@@ -19,6 +19,8 @@ export interface ListedObject {
   readonly etag: string
   readonly contentType: string
   readonly bodyAt: BodyAt
+  /** Algorithm and value, as the writer has stated them. */
+  readonly checksum: string | null
 }
 
 export interface ObjectRow extends ListedObject {
@@ -59,7 +61,7 @@ export function bytesHere({ bodyAt, size }: Pick<FreedBody, 'bodyAt' | 'size'>):
 
 export const BODY_NAME = 'coalesce(body_name, generation)'
 export const BODY = `${BODY_NAME} AS "bodyName", body_mark AS "bodyMark"`
-export const ROW = `size, modified, generation, etag, content_type AS "contentType", headers, body_at AS "bodyAt", fence, write_id AS "writeId", ${BODY}`
+export const ROW = `size, modified, generation, etag, content_type AS "contentType", headers, body_at AS "bodyAt", fence, write_id AS "writeId", checksum, ${BODY}`
 
 /** What a reader of an object wants besides its row. */
 export interface RowExtras {
@@ -101,7 +103,7 @@ export interface FoundRow extends Omit<ObjectRow, 'headers' | 'bodyAt' | 'key'> 
 
 /** Member by member: a spread of a row takes as long as to read it. */
 export function foundRow(key: Buffer, row: FoundRow): ObjectRow {
-  const { size, modified, generation, etag, contentType, fence, writeId, bodyName, bodyMark, version } = row
+  const { size, modified, generation, etag, contentType, fence, writeId, bodyName, bodyMark, version, checksum } = row
   const headers = row.headers === null ? {} : JSON.parse(row.headers)
   const bodyAt = placeOf(row.bodyAt)
   return {
@@ -118,20 +120,23 @@ export function foundRow(key: Buffer, row: FoundRow): ObjectRow {
     bodyName,
     bodyMark,
     version,
+    checksum,
   }
 }
 
 /** An object as web.ListObjects describes it. Member by member: spreads cost more than the rest of a page. */
 export function toObjectEntry(object: ListedObject): object {
-  const { key, modified: lastModified, size, contentType, etag, generation, bodyAt } = object
+  const { key, modified: lastModified, size, contentType, etag, generation, bodyAt, checksum } = object
   const cold = bodyAt === 'network' ? true : undefined
-  return { name: key.toString(), lastModified, size, contentType, etag, generation, cold }
+  const known = checksum ?? undefined
+  return { name: key.toString(), lastModified, size, contentType, etag, generation, checksum: known, cold }
 }
 
-export type ListedRow = [Uint8Array, number, string, string, string, string, number]
+export type ListedRow = [Uint8Array, number, string, string, string, string, number, string | null]
 
-export function listedObject([key, size, modified, generation, etag, contentType, bodyAt]: ListedRow): ListedObject {
-  return { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt) }
+export function listedObject(row: ListedRow): ListedObject {
+  const [key, size, modified, generation, etag, contentType, bodyAt, checksum] = row
+  return { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt), checksum }
 }
 
 export function placeOf(number: number): BodyAt {

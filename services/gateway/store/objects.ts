@@ -81,7 +81,7 @@ export class Objects {
             ON o.body_at = 1 AND b.body_of = o.generation
         WHERE bucket = ?1 AND key = ?2
       `,
-      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       remove: remove[connection.engine],
       body: 'SELECT body, crc FROM bodies WHERE generation = ?',
       putBody: 'INSERT INTO bodies (generation, body, crc) VALUES (?, ?, ?)',
@@ -130,7 +130,7 @@ export class Objects {
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
     const name = row.bodyName === generation ? null : row.bodyName
-    const stored = [name, row.bodyMark, row.version]
+    const stored = [name, row.bodyMark, row.version, row.checksum]
     const own = [bucket, key, size, modified, generation, etag, contentType, headers, at, fence, writeId]
     const added = this.#sql.put.run(...own, ...stored)
     await Promise.all([

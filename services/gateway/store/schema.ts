@@ -152,6 +152,15 @@ export const bucketQuotaSchema = `
 `
 
 /**
+ * The checksum that the writer of an object has verified, as its algorithm and its value in Base64: `CRC64NVME kFL6…`.
+ * Null: the writer has stated none.
+ */
+export const checksumSchema = `
+  ALTER TABLE objects ADD COLUMN checksum TEXT;
+  ALTER TABLE versions ADD COLUMN checksum TEXT;
+`
+
+/**
  * Adapts earlier schemas: `body_at` was the flag `inline`, rows had no fences, and everything belonged to one account.
  */
 export function adaptObjects(db: EarlyDatabase): void {

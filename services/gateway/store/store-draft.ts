@@ -17,6 +17,7 @@ export interface Draft {
   readonly etag: string
   readonly contentType: string
   readonly headers: Readonly<Record<string, string>>
+  readonly checksum: string | null
   readonly generation: string
   /** The bytes, for the index, or where they are stored. */
   readonly body: Buffer | StoredBody
@@ -125,8 +126,8 @@ async function record(
 }
 
 function rowOf(draft: Draft, { fence, writeId }: LastWrite, { modified, version }: NewestVersion): ObjectRow {
-  const { key, size, etag, contentType, headers, generation, body } = draft
-  const facts = { key, size, etag, contentType, headers, generation }
+  const { key, size, etag, contentType, headers, checksum, generation, body } = draft
+  const facts = { key, size, etag, contentType, headers, checksum, generation }
   return { ...facts, fence, writeId, modified, version, ...placed(generation, body) }
 }
 

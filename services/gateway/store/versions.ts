@@ -61,8 +61,9 @@ export function isVersionId(text: string): boolean {
 
 const VERSION = 'CASE WHEN is_null = 1 THEN NULL ELSE id END'
 const VERSION_ROW = `${ROW}, id, ${VERSION} AS version, marker, since`
-const LISTED = 'size, modified, generation, etag, content_type, body_at'
-const COPIED = 'size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark'
+const LISTED = 'size, modified, generation, etag, content_type, body_at, checksum'
+const COPIED =
+  'size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, checksum'
 
 /**
  * The versions of a range of keys, in the order of a listing. The current object of the first key comes with it,
@@ -229,13 +230,26 @@ export class Versions extends tableOf({
   }
 }
 
-type PlainRow = [Uint8Array, string, string | null, number, string, number, string, string, string, string, number]
+type PlainRow = [
+  ...[Uint8Array, string, string | null, number, string],
+  ...[number, string, string, string, string, number, string | null],
+]
 type ListedRow = PlainRow | [...PlainRow, mode: string | null, ends: number | null, hold: number | null]
 
 function listed(row: ListedRow): ListedVersion {
-  const [key, id, version, marker, since, size, modified, generation, etag, contentType, bodyAt, ...locked] = row
+  const [key, id, version, marker, since, size, modified, generation, etag, contentType, bodyAt, checksum, ...locked] =
+    row
   const [mode = null, ends = null, hold = null] = locked
-  const object = { key: asBuffer(key), size, modified, generation, etag, contentType, bodyAt: placeOf(bodyAt) }
+  const object = {
+    key: asBuffer(key),
+    size,
+    modified,
+    generation,
+    etag,
+    contentType,
+    bodyAt: placeOf(bodyAt),
+    checksum,
+  }
   const lock = hold === null ? undefined : { mode, ends, hold }
   return { ...object, id, version, isMarker: marker === 1, since, ...(lock && { lock }) }
 }

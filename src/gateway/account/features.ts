@@ -25,6 +25,7 @@ const legacyFeatures: GatewayFeatures = Object.freeze({
   uploadQuotas: false,
   bucketQuotas: false,
   objectRecords: false,
+  objectChecksums: false,
   versions: false,
   locks: false,
 })
@@ -89,6 +90,7 @@ function readFeatures(list: unknown): GatewayFeatures {
     uploadQuotas: has('upload-quota'),
     bucketQuotas: has('bucket-quota'),
     objectRecords: writeFences && has('object-records'),
+    objectChecksums: has('paged-listing') && has('object-head') && has('object-checksums'),
     versions,
     locks: versions && has('locks'),
   }

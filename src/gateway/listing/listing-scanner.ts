@@ -1,7 +1,7 @@
 import { isRecord } from '../../../common/json.js'
 import type { GatewayObject } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
-import { DEFAULT_TYPE, isTime, readEtag, revisionOf, unquoted } from '../object-facts.js'
+import { DEFAULT_TYPE, isTime, readChecksum, readEtag, revisionOf, unquoted } from '../object-facts.js'
 
 /** Longest entry, bytes: a key of 1024 bytes is at most 6 KiB of JSON. */
 const MAX_ENTRY_BYTES = 64 * 1024
@@ -146,13 +146,14 @@ export interface RawEntry {
   readonly isPrefix: boolean
   readonly etag?: string
   readonly generation?: string
+  readonly checksum?: string
   readonly cold?: true
 }
 
 /** Throws TypeError for an invalid entry. */
 export function readEntry(value: unknown): RawEntry {
   if (!isRecord(value)) throw new TypeError('an entry of a listing is not an object')
-  const { name, size, lastModified, contentType, etag, generation, isPrefix, cold } = value
+  const { name, size, lastModified, contentType, etag, generation, checksum, isPrefix, cold } = value
   if (typeof name !== 'string' || name === '') throw new TypeError('an entry of a listing has no name')
   if (!isTime(lastModified)) throw new TypeError('an entry of a listing has no time')
   if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0)
@@ -166,6 +167,7 @@ export function readEntry(value: unknown): RawEntry {
     isPrefix: isPrefix === true || (name.endsWith('/') && lastModified.startsWith('0001-01-01T')),
     etag: typeof etag === 'string' && etag !== '' ? etag : undefined,
     generation: typeof generation === 'string' || typeof generation === 'number' ? String(generation) : undefined,
+    checksum: typeof checksum === 'string' ? checksum : undefined,
     cold: cold === true ? true : undefined,
   }
 }
@@ -180,6 +182,7 @@ export function toObject(features: GatewayFeatures, entry: RawEntry): GatewayObj
     revision: revisionOf(features, { key, size, lastModified, generation }),
     // Gateways without paged listings may list a random ETag.
     ...(features.pagedListing ? readEtag(unquoted(entry.etag)) : {}),
+    checksum: readChecksum(entry.checksum),
     cold: entry.cold,
   }
 }

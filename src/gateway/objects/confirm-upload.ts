@@ -8,9 +8,13 @@ import { MARKER_REVISION, unconfirmedRevision } from '../object-facts.js'
 import { writeIdOf } from './download-listed.js'
 import { stat } from './stat.js'
 
-export function resultOf({ revision, lastModified, etag, versionId }: GatewayObject): UploadResult {
+export function resultOf({ revision, lastModified, etag, checksum, versionId }: GatewayObject): UploadResult {
+  // Most answers, without spreads, which cost more than all else here.
+  if (etag !== undefined && versionId === undefined) {
+    return checksum ? { revision, lastModified, etag, checksum } : { revision, lastModified, etag }
+  }
   const version = versionId === undefined ? {} : { versionId }
-  return { revision, lastModified, ...(etag === undefined ? {} : { etag }), ...version }
+  return { revision, lastModified, ...(etag === undefined ? {} : { etag }), ...(checksum && { checksum }), ...version }
 }
 
 /** Attempts before the search fails because the object keeps changing. */

@@ -85,6 +85,7 @@ function draft(key: string, more: Partial<Draft> = {}): Draft {
     etag: 'etag',
     contentType: 'text/plain',
     headers: {},
+    checksum: null,
     generation: newGeneration(clock),
     body,
     order: () => undefined,

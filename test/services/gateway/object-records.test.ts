@@ -84,3 +84,41 @@ t.test('a later record replaces it, in the order of the writes to the key', asyn
   const last = (await put(2 ** 52)).headers['x-cloud-generation']
   t.equal(await set(fence + 10, 'd', last), 'ok', 'the highest fence keeps no other out')
 })
+
+t.test('a checksum comes and goes with its object, and everyone who may read the object sees it', async (t) => {
+  const client = await startWithBucket(t)
+  const anyone = new Client(client.url, 'gateway')
+  await client.call('SetBucketPolicy', { bucketName, prefix: '', policy: 'readwrite' })
+  const checksum = 'CRC64NVME 9Zg6rGYjqws='
+  const stated = ({ headers }: Answer) => headers['x-cloud-checksum']
+  const listed = async () => {
+    const page = await client.call('ListObjects', { bucketName, prefix: '', maxKeys: 9, delimiter: '' })
+    const level = await client.call('ListObjects', { bucketName, prefix: '' })
+    t.same(level.objects, page.objects)
+    return page.objects.map((entry: { checksum?: string }) => entry.checksum)
+  }
+  for (const body of ['in the index', Buffer.alloc(300_000, 'in a file')]) {
+    for (const who of [client, anyone]) {
+      t.equal(stated(await who.put(bucketName, 'k', body, { 'x-cloud-checksum': checksum })), checksum, 'what is kept')
+      t.equal(stated(await anyone.head(bucketName, 'k')), checksum)
+      t.equal(stated(await anyone.get(bucketName, 'k')), checksum)
+      t.same(await listed(), [checksum])
+      t.equal(stated(await who.put(bucketName, 'k', body)), undefined)
+      t.equal(stated(await anyone.head(bucketName, 'k')), undefined, 'a new object has its own or none')
+      t.same(await listed(), [undefined])
+    }
+  }
+  for (const wrong of ['CRC32', 'crc32 AAAA', 'CRC32 A A', `SHA512 ${'A'.repeat(87)}`, 'CRC32 caf\u00e9'])
+    t.equal((await client.put(bucketName, 'wrong', 'x', { 'x-cloud-checksum': wrong })).status, 400, wrong)
+  t.equal((await client.head(bucketName, 'wrong')).status, 404)
+
+  await client.call('SetBucketVersioning', { bucketName, status: 'Enabled' })
+  await client.put(bucketName, 'k', 'first', { 'x-cloud-checksum': checksum })
+  await client.put(bucketName, 'k', 'second')
+  const { versions } = await client.call('ListObjectVersions', { bucketName, maxKeys: 9 })
+  t.same(
+    versions.map((version: { checksum?: string }) => version.checksum),
+    [undefined, checksum, undefined],
+    'each version keeps its own',
+  )
+})

@@ -42,13 +42,16 @@ async function put(client: Gateway, key: string, body: Buffer, more: Partial<Upl
 
 /** One object, seen in every way there is. */
 async function roundTrip(t: Test, client: Gateway, key: string, body: Buffer): Promise<void> {
-  const stored = await put(client, key, body)
+  const checksum = { algorithm: 'CRC32', value: 'AAAAAA==', type: 'FULL_OBJECT' } as const
+  const stored = await put(client, key, body, { checksum: () => checksum })
   const download = await client.download('bucket', key)
   const bytes = await read(download)
   const stat = await client.stat('bucket', key)
   const listed = (await client.list('bucket', { prefix: key, delimiter: '', after: '', limit: 1 })).entries[0]
   t.ok(bytes.equals(body), `${key}: bytes`)
   const features = await client.features()
+  const kept = features.objectChecksums ? checksum : undefined
+  t.same(stored.checksum, kept)
   const known = {
     key,
     size: body.length,
@@ -62,6 +65,7 @@ async function roundTrip(t: Test, client: Gateway, key: string, body: Buffer): P
     listed: listed?.kind === 'object' ? listed.object : undefined,
   })) {
     t.match(object, known, `${key}: ${how}`)
+    t.same(object?.checksum, kept, `${key}: ${how}`)
     if (stored.etag !== undefined) t.equal(object?.etag ?? stored.etag, stored.etag, `${key}: ${how} has no other ETag`)
     if (object?.metadata) t.strictSame(object.metadata, attributes.metadata, `${key}: ${how}`)
     if (object?.headers && features.objectHead) t.strictSame(object.headers, attributes.headers, `${key}: ${how}`)
