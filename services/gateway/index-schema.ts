@@ -11,6 +11,7 @@ import { Buckets, Policies } from './store/buckets.js'
 import { DoomedBodies } from './store/doomed.js'
 import { RemovedKeys, StoreIds } from './store/fences.js'
 import { HoldTable, RetainedBodies } from './store/holds.js'
+import { KeyStates } from './store/key-states.js'
 import { LateOrderTable } from './store/late-orders.js'
 import { ObjectLocks } from './store/object-locks.js'
 import { Objects } from './store/objects.js'
@@ -52,6 +53,7 @@ export const indexSchema = {
     policies: new Policies(connection),
     storeIds: new StoreIds(connection),
     objects: new Objects(connection),
+    keyStates: new KeyStates(connection),
     versions: new Versions(connection),
     locks: new ObjectLocks(connection),
     removed: new RemovedKeys(connection),

@@ -125,17 +125,12 @@ export class LeaseLostError extends DatabaseUnavailableError {
 export async function together<T extends readonly unknown[] | []>(
   works: T,
 ): Promise<{ -readonly [At in keyof T]: Awaited<T[At]> }> {
-  let first: { readonly error: unknown } | undefined
-  const noted = works.map(async (work) => {
-    try {
-      await work
-    } catch (error) {
-      first ??= { error }
-    }
-  })
-  await Promise.all(noted)
-  if (first !== undefined) throw first.error
-  return Promise.all(works)
+  try {
+    return await Promise.all(works)
+  } catch (error) {
+    await Promise.allSettled(works)
+    throw error
+  }
 }
 
 /** Prepares the statements of a table, by name. */

@@ -4,29 +4,41 @@ import { type Changes, KeptRows } from './kept-rows.js'
 
 /**
  * Statements of an open database. They are synchronous: their promises are fulfilled already.
- * @param mayRun called before each statement; throws where none may run
+ * @param mayRun called before each statement, with whether it only reads; throws where none may run
  * @param changes absent: nothing is answered from memory
  */
-export function connectionOf(db: DatabaseSyncInstance, mayRun?: () => void, changes?: Changes): Connection {
+export function connectionOf(
+  db: DatabaseSyncInstance,
+  mayRun?: (reads: boolean) => void,
+  changes?: Changes,
+): Connection {
   return { engine: 'sqlite', prepare: (sql) => statement(db, sql, mayRun, changes) }
 }
 
-function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void, changes?: Changes): Statement {
+const READS = /^\s*SELECT\b/i
+
+function statement(
+  db: DatabaseSyncInstance,
+  sql: string,
+  mayRun?: (reads: boolean) => void,
+  changes?: Changes,
+): Statement {
   const prepared = db.prepare(sql)
+  const reads = READS.test(sql)
   let inArrays: typeof prepared | undefined
   const kept = changes && new KeptRows(changes, (value) => prepared.get(value) as object | undefined)
   return {
     ...(kept && { recent: async <R>(value: string | number) => kept.get(value) as R | undefined }),
     async get<R>(...values: readonly Value[]) {
-      mayRun?.()
+      mayRun?.(reads)
       return prepared.get(...values) as R | undefined
     },
     async all<R>(...values: readonly Value[]) {
-      mayRun?.()
+      mayRun?.(reads)
       return prepared.all(...values) as R[]
     },
     async arrays<R>(...values: readonly Value[]) {
-      mayRun?.()
+      mayRun?.(reads)
       if (inArrays === undefined) {
         inArrays = db.prepare(sql)
         inArrays.setReturnArrays(true)
@@ -34,7 +46,7 @@ function statement(db: DatabaseSyncInstance, sql: string, mayRun?: () => void, c
       return inArrays.all(...values) as R[]
     },
     async run(...values: readonly Value[]) {
-      mayRun?.()
+      mayRun?.(reads)
       return Number(prepared.run(...values).changes)
     },
   }

@@ -47,8 +47,9 @@ interface Job {
  * Two connections: one for transactions, and one for all other statements, which sees nothing that is not committed.
  *
  * Group commit: all transactions of one turn of the event loop share a commit and its fsync. One that throws rolls back
- * its own writes only. Statements are synchronous: their promises are fulfilled already, so that a batch from BEGIN to
- * COMMIT takes one turn, and nothing else of this process comes between.
+ * its own writes only: most throw before they have written anything; after one that has, the batch is rolled back, and
+ * runs again with a savepoint around each transaction. Statements are synchronous: their promises are fulfilled already,
+ * so that a batch from BEGIN to COMMIT takes one turn, and nothing else of this process comes between.
  */
 export class SqliteDatabase<T> implements Database<T> {
   readonly read: T
@@ -63,6 +64,8 @@ export class SqliteDatabase<T> implements Database<T> {
   #queue: Job[] = []
   #scheduled = false
   #inTransaction = false
+  /** The present transaction of a batch has changed something. */
+  #hasWritten = false
   #closed: Promise<void> | undefined
   #stopped: Error | undefined
   #idle: (() => void) | undefined
@@ -75,8 +78,9 @@ export class SqliteDatabase<T> implements Database<T> {
     this.#schema = schema
     this.#changes = new Changes(this.#reader.prepare('PRAGMA data_version'))
     this.read = schema.tables(connectionOf(this.#reader, undefined, this.#changes))
-    const mustBeOpen = () => {
+    const mustBeOpen = (reads: boolean) => {
       if (!this.#inTransaction) throw new Error('The transaction of this statement has ended.')
+      if (!reads) this.#hasWritten = true
     }
     this.#tables = schema.tables(connectionOf(writer, mustBeOpen))
   }
@@ -156,21 +160,45 @@ export class SqliteDatabase<T> implements Database<T> {
   }
 
   /** Runs the jobs in one transaction, which is on the disk when this resolves: each job has its outcome then. */
-  async #runAll(batch: readonly Job[]): Promise<void> {
+  async #runAll(batch: readonly Job[], apart = false): Promise<void> {
     const turn = endOfTurn()
+    let mustBeApart = false
     try {
       this.#writer.exec('BEGIN IMMEDIATE')
       this.#inTransaction = true
-      for (const job of batch) await this.#attempt(job, turn.ended)
+      for (const job of batch) await (apart ? this.#attempt(job, turn.ended) : this.#run(job, turn.ended))
       this.#writer.exec('COMMIT')
     } catch (error) {
-      if (this.#writer.isTransaction) this.#writer.exec('ROLLBACK')
-      for (const job of batch) job.outcome = { error }
+      // SQLite itself rolls back the whole transaction on some errors, such as a full disk.
+      const isWhole = this.#writer.isTransaction
+      if (isWhole) this.#writer.exec('ROLLBACK')
+      mustBeApart = isWhole && error instanceof Unfinished && batch.length > 1
+      for (const job of batch) job.outcome = { error: error instanceof Unfinished ? error.cause : error }
     } finally {
       this.#changes.mayHaveChanged()
       this.#inTransaction = false
       turn.cancel()
     }
+    if (mustBeApart) await this.#runAll(batch, true)
+  }
+
+  /** Runs one job. Throws Unfinished for one that has thrown after it had written something. */
+  async #run(job: Job, ended: Promise<never>): Promise<void> {
+    this.#hasWritten = false
+    try {
+      job.outcome = { value: await Promise.race([job.work(), ended]) }
+    } catch (error) {
+      this.#mayGoOn(error)
+      if (this.#hasWritten) throw new Unfinished(error)
+      job.outcome = { error }
+    }
+  }
+
+  /** Throws the error again where no further job may run. */
+  #mayGoOn(error: unknown): void {
+    // What such work does later could be committed with that of others.
+    if (error instanceof LateWorkError) this.#stopped = error
+    if (this.#stopped !== undefined || !this.#writer.isTransaction) throw error
   }
 
   /** Commits the jobs one by one, so that little space is enough, and checkpoints the log of each before the next. */
@@ -200,10 +228,7 @@ export class SqliteDatabase<T> implements Database<T> {
     try {
       job.outcome = { value: await Promise.race([job.work(), ended]) }
     } catch (error) {
-      // What such work does later could be committed with that of others.
-      if (error instanceof LateWorkError) this.#stopped = error
-      // SQLite itself rolls back the whole transaction on some errors, such as a full disk: stop here then.
-      if (this.#stopped !== undefined || !this.#writer.isTransaction) throw error
+      this.#mayGoOn(error)
       this.#writer.exec('ROLLBACK TO job')
       job.outcome = { error }
     }
@@ -218,6 +243,15 @@ function announce({ outcome, resolve, reject }: Job): void {
 
 function needsRoom({ takesRoom, outcome }: Job): boolean {
   return !takesRoom && outcome !== undefined && 'error' in outcome && isDiskFull(outcome.error)
+}
+
+/** A transaction of a batch has written something, and thrown the cause. */
+class Unfinished extends Error {
+  override readonly name = 'Unfinished'
+
+  constructor(cause: unknown) {
+    super('A transaction has written something, and thrown.', { cause })
+  }
 }
 
 /** A mistake in this program: the database takes no further transactions. */

@@ -1,8 +1,16 @@
 import { GatewayError } from '../errors.js'
 import type { BucketRow } from './buckets.js'
-import { type Fences, isRepeated, type LastWrite, type Removal, type RemovedKeys, type WriteOrder } from './fences.js'
+import {
+  type Fences,
+  isRepeated,
+  type KnownRemoval,
+  type LastWrite,
+  type Removal,
+  type RemovedKeys,
+  type WriteOrder,
+} from './fences.js'
 import type { ObjectRow } from './object-row.js'
-import type { Objects } from './objects.js'
+import type { CurrentObject, Objects } from './objects.js'
 import { isMarker, madeBy, type RemovalAnswer } from './version-changes.js'
 import { shownId, type Versions } from './versions.js'
 
@@ -11,8 +19,6 @@ type WriteKind = 'upload' | 'removal'
 interface Admitted {
   /** The order to record as the last write to the key; `repeated` when it is recorded already. */
   readonly write: LastWrite | 'repeated'
-  /** True when it is known that no object has the key, whose fence may be kept as that of a removed one. */
-  readonly isAbsent: boolean
   /** What a repeated upload has made. */
   readonly row?: ObjectRow | undefined
   /** The answer of a repeated removal. */
@@ -25,8 +31,6 @@ interface AdmissionTables {
   readonly removed: RemovedKeys
 }
 
-type PresentObject = Awaited<ReturnType<Objects['lastWrite']>>
-
 /** Whether a write may still take effect, or has done so already. Call methods inside the transaction of the change. */
 export class Admission {
   readonly #fences: Fences | undefined
@@ -36,47 +40,40 @@ export class Admission {
     this.#fences = fences
   }
 
-  /** What `admit` wants to know of the key first. */
-  async present(
-    { objects }: Pick<AdmissionTables, 'objects'>,
-    { id }: Pick<BucketRow, 'id'>,
-    key: Buffer,
-  ): Promise<PresentObject> {
-    return this.#fences && objects.lastWrite(id, key)
-  }
-
-  /** Throws GatewayError Overtaken, OtherGeneration or WriteIdReused. */
+  /**
+   * Throws GatewayError Overtaken, OtherGeneration or WriteIdReused.
+   * @param known of the last removal of the key; absent: it is looked up where it counts
+   */
   async admit(
     tables: AdmissionTables,
     bucket: BucketRow,
     key: Buffer,
     order: WriteOrder | undefined,
     kind: WriteKind,
-    present: PresentObject,
+    present: CurrentObject | undefined,
+    known?: KnownRemoval,
   ): Promise<Admitted> {
-    if (this.#fences === undefined) return { write: { fence: 0, writeId: null }, isAbsent: false }
+    if (this.#fences === undefined) return { write: { fence: 0, writeId: null } }
     const { objects, removed } = tables
-    const isAbsent = present === undefined
     const isVersioned = bucket.versioning !== null
     const made = isVersioned && order !== undefined ? await madeBy(tables, bucket.id, key, order.writeId) : undefined
     if (made !== undefined) {
       if (isMarker(made) !== (kind === 'removal')) throw new GatewayError('WriteIdReused')
-      return { write: 'repeated', isAbsent, row: made, answer: { versionId: shownId(made), deleteMarker: true } }
+      return { write: 'repeated', row: made, answer: { versionId: shownId(made), deleteMarker: true } }
     }
     if (present !== undefined) {
       // The last write to the key may also be the removal of another version.
-      const removal = isVersioned ? await removed.find(bucket.id, key) : undefined
+      const removal = isVersioned ? (known ? known.found : await removed.find(bucket.id, key)) : undefined
       if (removal === undefined || removal.fence < present.fence) {
-        if (!isRepeated(order, present))
-          return { write: this.#fences.admit(order, present, present.generation), isAbsent }
+        if (!isRepeated(order, present)) return { write: this.#fences.admit(order, present, present.generation) }
         if (kind !== 'upload') throw new GatewayError('WriteIdReused')
-        return { write: 'repeated', isAbsent, row: await objects.find(bucket.id, key) }
+        return { write: 'repeated', row: await objects.find(bucket.id, key) }
       }
     }
-    const last = await this.#fences.ofRemoved(tables, bucket, key)
-    if (!isRepeated(order, last)) return { write: this.#fences.admit(order, last, present?.generation), isAbsent }
+    const last = await this.#fences.ofRemoved(tables, bucket, key, known)
+    if (!isRepeated(order, last)) return { write: this.#fences.admit(order, last, present?.generation) }
     if (kind !== 'removal') throw new GatewayError('WriteIdReused')
-    return { write: 'repeated', isAbsent, answer: JSON.parse(last.answer ?? '{}') }
+    return { write: 'repeated', answer: JSON.parse(last.answer ?? '{}') }
   }
 
   /** Records the removal as the last write to the key, which may have an object: another version than was removed. */

@@ -1,12 +1,13 @@
 import type { Clock } from '../../clock.js'
 import type { StoredBody } from '../../store/bodies.js'
-import type { TransactionOptions } from '../../store/database.js'
+import { type TransactionOptions, together } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import type { Admission } from './admission.js'
 import { type BucketRow, type Buckets, bucketLock, type LockedBucket } from './buckets.js'
 import type { RemovedKeys } from './fences.js'
 import type { Holds } from './holds.js'
 import type { KeyRules } from './key-rules.js'
+import type { KeyState, KeyStates } from './key-states.js'
 import type { LateTables } from './late-orders.js'
 import { keyLock } from './local-copies.js'
 import type { ObjectLocks } from './object-locks.js'
@@ -18,6 +19,7 @@ import type { Versions } from './versions.js'
 export type ChangeTables = Parameters<Holds['letGo']>[0] &
   LateTables & {
     readonly buckets: Buckets
+    readonly keyStates: KeyStates
     readonly removed: RemovedKeys
     readonly quotas: Quotas
     readonly versions: Versions
@@ -57,6 +59,43 @@ export async function mustStillBe(
   const bucket = await buckets.lock(name, alone)
   if (bucket?.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
   return bucket
+}
+
+/**
+ * What decides about a write to the key, where one statement reads all of it; undefined elsewhere. Throws GatewayError
+ * NoSuchBucket.
+ */
+export async function keyState(
+  { keyStates }: ChangeTables,
+  { id, name }: BucketRow,
+  key: Buffer,
+): Promise<KeyState | undefined> {
+  if (keyStates.find === undefined) return undefined
+  const state = await keyStates.find(name, key)
+  if (state?.held.id !== id) throw new GatewayError('NoSuchBucket', { bucket: name })
+  return state
+}
+
+/**
+ * Locks what the decision about a write to the key relies on, in one statement or one round trip: the bucket as it is
+ * now, the last write to the key, and the quotas of account and bucket. Throws GatewayError NoSuchBucket.
+ */
+export async function lockKey(
+  { rules }: Pick<ChangeParts, 'rules'>,
+  tables: ChangeTables,
+  bucket: BucketRow,
+  key: Buffer,
+): Promise<KeyState> {
+  const state = await keyState(tables, bucket, key)
+  if (state !== undefined) return state
+  const { objects, quotas } = tables
+  const [held, present, quota] = await together([
+    mustStillBe(tables, bucket, rules.concernOthers),
+    objects.lastWrite(bucket.id, key),
+    quotas.lock(bucket.owner),
+  ])
+  await quotas.lockIn(held)
+  return { held, present, quota }
 }
 
 /** Releases bodies whose rows are gone. Resolves with those that no pending deal keeps. */

@@ -27,6 +27,14 @@ export interface Removal extends LastWrite {
   readonly answer: string | null
 }
 
+/** What is known of the removal of a key. */
+export interface KnownRemoval {
+  /** Undefined: none is recorded. */
+  readonly found: Removal | undefined
+  /** No fence that was forgotten among the keys of the account is higher. */
+  readonly floor: number
+}
+
 /** Microseconds since 1970 in the year 2112; the bound leaves room for the fences of later writes. */
 export const MAX_FENCE = 2 ** 52
 
@@ -106,8 +114,8 @@ export class Fences {
    * Returns the last write to a key that has no object. If none is recorded, it may have been as late as the floor, and
    * not before the creation of the bucket.
    */
-  async ofRemoved({ removed }: FenceTables, bucket: BucketRow, key: Buffer): Promise<Removal> {
-    const [found, floor] = await Promise.all([removed.find(bucket.id, key), removed.floorOf(bucket.owner)])
+  async ofRemoved({ removed }: FenceTables, bucket: BucketRow, key: Buffer, known?: KnownRemoval): Promise<Removal> {
+    const { found, floor } = known ?? (await look(removed, bucket, key))
     return found ?? { fence: Math.max(floor, microseconds(bucket.created)), writeId: null, answer: null }
   }
 
@@ -137,6 +145,11 @@ export class Fences {
 
 export function isRepeated(order: WriteOrder | undefined, last: LastWrite): boolean {
   return order !== undefined && order.fence === last.fence && order.writeId === last.writeId
+}
+
+async function look(removed: RemovedKeys, { id, owner }: BucketRow, key: Buffer): Promise<KnownRemoval> {
+  const [found, floor] = await Promise.all([removed.find(id, key), removed.floorOf(owner)])
+  return { found, floor }
 }
 
 /** An `rfc3339` text as a fence. */

@@ -61,9 +61,9 @@ export class ObjectChanges {
    * now.
    */
   async mayStillUpload(bucket: BucketRow, key: Buffer, order: WriteOrder): Promise<void> {
-    const { admission } = this.#parts
-    const present = await admission.present(this.#db.read, bucket, key)
-    await admission.admit(this.#db.read, bucket, key, order, 'upload', present)
+    const { read } = this.#db
+    const present = await read.objects.lastWrite(bucket.id, key)
+    await this.#parts.admission.admit(read, bucket, key, order, 'upload', present)
   }
 
   /**

@@ -35,19 +35,26 @@ function ofBoth(select: string, where: string): string {
 
 /** Removes an object, in PostgreSQL with its record. */
 const remove = {
-  sqlite: `DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at AS "bodyAt", size, ${BODY}`,
+  sqlite: 'DELETE FROM objects WHERE bucket = ? AND key = ?',
   postgres: `
-    WITH gone AS (
-      DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation, body_at, size, body_name, body_mark
-    ), record AS (
-      DELETE FROM object_records WHERE generation IN (SELECT generation FROM gone)
-    )
-    SELECT generation, body_at AS "bodyAt", size, ${BODY} FROM gone
+    WITH gone AS (DELETE FROM objects WHERE bucket = ? AND key = ? RETURNING generation)
+    DELETE FROM object_records WHERE generation IN (SELECT generation FROM gone)
   `,
 }
 
+/** In SQLite, a new object takes the place of another one of its key. */
+const into = { sqlite: 'INSERT OR REPLACE INTO objects', postgres: 'INSERT INTO objects' }
+
+/** Whether there is a record to be removed, which PostgreSQL removes without a look. */
+const hasRecord = {
+  sqlite: 'EXISTS (SELECT 1 FROM object_records AS r WHERE r.generation = o.generation)',
+  postgres: 'false',
+}
+
 /** The last write to a key, and the object that the key has. */
-type CurrentWrite = LastWrite & Pick<ObjectRow, 'generation' | 'modified' | 'version'>
+export interface CurrentObject extends LastWrite, FreedBody, Pick<ObjectRow, 'modified' | 'version'> {
+  readonly hasRecord: boolean
+}
 
 /** A body in the index, if it is there. */
 interface InlineRow {
@@ -61,7 +68,10 @@ function inlineOf(generation: string, { body, crc }: InlineRow): Buffer | undefi
   return asBuffer(body)
 }
 
-type FreedRow = Omit<FreedBody, 'bodyAt'> & { readonly bodyAt: number }
+type CurrentRow = Omit<CurrentObject, 'bodyAt' | 'hasRecord'> & {
+  readonly bodyAt: number
+  readonly hasRecord: number | boolean
+}
 
 /** The table of objects. Call writing methods inside a transaction. */
 export class Objects {
@@ -81,13 +91,18 @@ export class Objects {
             ON o.body_at = 1 AND b.body_of = o.generation
         WHERE bucket = ?1 AND key = ?2
       `,
-      put: 'INSERT INTO objects (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      put: `${into[connection.engine]} (bucket, key, size, modified, generation, etag, content_type, headers, body_at, fence, write_id, body_name, body_mark, version, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       remove: remove[connection.engine],
       body: 'SELECT body, crc FROM bodies WHERE generation = ?',
       putBody: 'INSERT INTO bodies (generation, body, crc) VALUES (?, ?, ?)',
+      replaceBody: 'UPDATE bodies SET generation = ?, body = ?, crc = ? WHERE generation = ?',
       removeBody: 'DELETE FROM bodies WHERE generation = ?',
       move: 'UPDATE objects SET body_at = ?, body_name = ?, body_mark = ? WHERE bucket = ? AND key = ?',
-      last: 'SELECT generation, fence, write_id AS "writeId", modified, version FROM objects WHERE bucket = ? AND key = ?',
+      last: `
+        SELECT generation, fence, write_id AS "writeId", modified, version, size, body_at AS "bodyAt", ${BODY},
+          ${hasRecord[connection.engine]} AS "hasRecord"
+        FROM objects AS o WHERE bucket = ? AND key = ?
+      `,
       page: PAGE,
       jsonPage: jsonPage[connection.engine],
       groupedPage: groupedPage[connection.engine],
@@ -124,8 +139,11 @@ export class Objects {
     return { row: foundRow(key, row), body: inlineOf(row.generation, row), record: kept ?? undefined }
   }
 
-  /** Adds an object. An object of the same key must have been removed with `remove` before. */
-  async put(bucket: number, row: ObjectRow, body: Buffer | undefined, record?: string): Promise<void> {
+  /**
+   * Adds an object. For one of the same key, `makeWay` must have been called before.
+   * @param over a body in the index whose place the new one takes
+   */
+  async put(bucket: number, row: ObjectRow, body: Buffer | undefined, record?: string, over?: string): Promise<void> {
     const headers = Object.keys(row.headers).length === 0 ? null : JSON.stringify(row.headers)
     const { key, size, modified, generation, etag, contentType, bodyAt, fence, writeId } = row
     const at = places.indexOf(bodyAt)
@@ -135,7 +153,7 @@ export class Objects {
     const added = this.#sql.put.run(...own, ...stored)
     await Promise.all([
       added,
-      body === undefined ? undefined : this.putBody(generation, body),
+      body === undefined ? undefined : this.putBody(generation, body, over),
       record === undefined ? undefined : this.#sql.putRecord.run(generation, record),
     ])
   }
@@ -145,14 +163,20 @@ export class Objects {
     await this.#sql.move.run(at, name, mark, bucket, key)
   }
 
-  /** Adds a body to the index. */
-  async putBody(generation: string, body: Buffer): Promise<void> {
-    await this.#sql.putBody.run(generation, body, sumOf(body))
+  /**
+   * Adds a body to the index.
+   * @param over the generation of one whose place it takes
+   */
+  async putBody(generation: string, body: Buffer, over?: string): Promise<void> {
+    const { putBody, replaceBody } = this.#sql
+    if (over !== undefined && (await replaceBody.run(generation, body, sumOf(body), over)) > 0) return
+    await putBody.run(generation, body, sumOf(body))
   }
 
   /** The last write to a key that has an object, and what it has written. */
-  lastWrite(bucket: number, key: Buffer): Promise<CurrentWrite | undefined> {
-    return this.#sql.last.get<CurrentWrite>(bucket, key)
+  async lastWrite(bucket: number, key: Buffer): Promise<CurrentObject | undefined> {
+    const row = await this.#sql.last.get<CurrentRow>(bucket, key)
+    return row && { ...row, bodyAt: placeOf(row.bodyAt), hasRecord: Boolean(row.hasRecord) }
   }
 
   /** Keeps a record with the object of this generation, or none (''). */
@@ -172,11 +196,15 @@ export class Objects {
   }
 
   /** Removes the row and its record; the caller removes the body. */
-  async remove(bucket: number, key: Buffer): Promise<FreedBody | undefined> {
-    const row = await this.#sql.remove.get<FreedRow>(bucket, key)
-    if (row === undefined) return undefined
-    if (this.#engine === 'sqlite') await this.#sql.removeRecord.run(row.generation)
-    return { ...row, bodyAt: placeOf(row.bodyAt) }
+  async remove(bucket: number, key: Buffer, present: Pick<CurrentObject, 'generation' | 'hasRecord'>): Promise<void> {
+    await this.#sql.remove.run(bucket, key)
+    if (this.#engine === 'sqlite' && present.hasRecord) await this.#sql.removeRecord.run(present.generation)
+  }
+
+  /** Does what `remove` does, as far as a `put` of the same key that follows does not. */
+  async makeWay(bucket: number, key: Buffer, present: Pick<CurrentObject, 'generation' | 'hasRecord'>): Promise<void> {
+    if (this.#engine === 'postgres') await this.remove(bucket, key, present)
+    else if (present.hasRecord) await this.#sql.removeRecord.run(present.generation)
   }
 
   async removeBody(generation: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Connection, statements } from '../../store/database.js'
+import { type Connection, recent, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { type BucketRow, contentOf, usageIn } from './buckets.js'
 
@@ -23,6 +23,10 @@ export interface Usage {
 }
 
 const QUOTA = 'SELECT bytes, objects, uploads FROM quotas WHERE account = ?'
+
+/** Has a row of its own for an account without a quota, too: only what has a row is answered from memory. */
+const FIND = 'SELECT bytes, objects, uploads FROM (SELECT 1 AS one) AS one LEFT JOIN quotas ON account = ?'
+
 const quotaLock = { sqlite: QUOTA, postgres: `${QUOTA} FOR UPDATE` }
 
 /** The statement that locks the quota of a bucket, besides the shared lock of the row that a writer has already. */
@@ -33,7 +37,7 @@ const bucketLock = {
 
 /**
  * The quotas of accounts, in a table, and of buckets, in their rows. Other processes may change them at any time, so
- * every call reads them. Call `set`, `setIn`, and what must hold with a write, inside a transaction.
+ * every call reads them, or knows that nothing has changed since they were read. Call `set`, `setIn`, and what must hold with a write, inside a transaction.
  */
 export class Quotas {
   readonly #sql
@@ -41,7 +45,7 @@ export class Quotas {
   constructor(connection: Connection) {
     const { engine } = connection
     this.#sql = statements(connection, {
-      find: QUOTA,
+      find: FIND,
       lock: quotaLock[engine],
       set: `
         INSERT INTO quotas (account, bytes, objects, uploads) VALUES (?, ?, ?, ?) ON CONFLICT (account)
@@ -61,8 +65,9 @@ export class Quotas {
     })
   }
 
-  of(account: number): Promise<AccountQuota | undefined> {
-    return this.#sql.find.get<AccountQuota>(account)
+  async of(account: number): Promise<AccountQuota | undefined> {
+    const row = await recent<AccountQuota>(this.#sql.find, account)
+    return row && isBound(row) ? row : undefined
   }
 
   /** Like `of`, for a transaction with locks: until its end, no other stores anything for this account. */
@@ -75,7 +80,7 @@ export class Quotas {
   }
 
   async set(account: number, { bytes, objects, uploads }: AccountQuota): Promise<void> {
-    if (bytes === null && objects === null && uploads === null) await this.#sql.remove.run(account)
+    if (!isBound({ bytes, objects, uploads })) await this.#sql.remove.run(account)
     else await this.#sql.set.run(account, bytes, objects, uploads)
   }
 
@@ -105,6 +110,10 @@ export class Quotas {
     const quota = quotaOf(bucket)
     if (quota !== undefined) check('bucket', quota, await this.usageIn(bucket), more)
   }
+}
+
+function isBound({ bytes, objects, uploads }: AccountQuota): boolean {
+  return bytes !== null || objects !== null || uploads !== null
 }
 
 /** Undefined for a bucket without one. */

@@ -1,7 +1,16 @@
 import { rfc3339 } from '../../clock.js'
 import type { BucketRow, LockedBucket } from './buckets.js'
-import { bytesOf, type ChangeParts, type ChangeTables, letGo, mustStillBe, type Stored } from './change-parts.js'
+import {
+  bytesOf,
+  type ChangeParts,
+  type ChangeTables,
+  keyState,
+  letGo,
+  mustStillBe,
+  type Stored,
+} from './change-parts.js'
 import type { WriteOrder } from './fences.js'
+import type { KeyState } from './key-states.js'
 import type { FreedBody } from './object-row.js'
 import {
   type RemovalAnswer,
@@ -51,34 +60,49 @@ export async function removeKeys(
   removal: Removal,
   alone: boolean,
 ): Promise<RemovedKeysResult & { readonly stored: Stored }> {
-  const held = await mustStillBe(tables, bucket, alone)
+  const locked = tables.keyStates.find === undefined ? await mustStillBe(tables, bucket, alone) : undefined
   const soFar: Removing = { gone: [], markers: 0, removed: 0, answer: {} }
-  for (const key of await removal.keys(tables)) await removeKey(parts, tables, held, key, removal, soFar)
+  let held = locked
+  for (const key of await removal.keys(tables)) {
+    const state = await stateOf(tables, bucket, key, locked)
+    held = state.held
+    await removeKey(parts, tables, state, key, removal, soFar)
+  }
+  held ??= await mustStillBe(tables, bucket, alone)
   const { gone, markers, removed, answer } = soFar
   if (gone.length + markers > 0) await tables.buckets.count(bucket.id, markers - gone.length, -bytesOf(gone))
   return { removed, answer, stored: await letGo(parts, tables, held, gone) }
+}
+
+/** @param locked the bucket, if it has been locked for all keys */
+async function stateOf(
+  tables: ChangeTables,
+  bucket: BucketRow,
+  key: Buffer,
+  locked: LockedBucket | undefined,
+): Promise<Pick<KeyState, 'held' | 'present' | 'removed'>> {
+  if (locked !== undefined) return { held: locked, present: await tables.objects.lastWrite(bucket.id, key) }
+  return (await keyState(tables, bucket, key)) as KeyState
 }
 
 /** Removes one key unless a later write, or this removal, has been there before. */
 async function removeKey(
   parts: ChangeParts,
   tables: ChangeTables,
-  held: LockedBucket,
+  { held, present, removed }: Pick<KeyState, 'held' | 'present' | 'removed'>,
   key: Buffer,
   { order, version }: Removal,
   soFar: Removing,
 ): Promise<void> {
   const { admission, clock } = parts
-  const present = await admission.present(tables, held, key)
-  const admitted = await admission.admit(tables, held, key, order, 'removal', present)
-  const { write } = admitted
+  const { write, answer } = await admission.admit(tables, held, key, order, 'removal', present, removed)
   if (write === 'repeated') {
-    soFar.answer = admitted.answer ?? {}
+    soFar.answer = answer ?? {}
     return
   }
   const change =
     version === undefined
-      ? await removeCurrent(tables, clock, held, key, write)
+      ? await removeCurrent(tables, clock, held, key, write, present)
       : await removeVersion(tables, held, key, version)
   soFar.answer = change.answer
   // A removal of a missing object also refuses uploads that were sent before it.
@@ -100,8 +124,9 @@ async function removeEmptiedFolders(
   soFar: Removing,
 ): Promise<void> {
   for await (const folder of rules.emptiedFolders(tables, held.id, key)) {
-    if ((await tables.objects.lastWrite(held.id, folder)) === undefined) continue
-    add(await removeCurrent(tables, clock, held, folder, { fence: 0, writeId: null }), soFar)
+    const present = await tables.objects.lastWrite(held.id, folder)
+    if (present === undefined) continue
+    add(await removeCurrent(tables, clock, held, folder, { fence: 0, writeId: null }, present), soFar)
   }
 }
 

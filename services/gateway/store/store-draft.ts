@@ -2,11 +2,11 @@ import { mustBeNew, type StoredBody } from '../../store/bodies.js'
 import { together } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import type { BucketRow, LockedBucket } from './buckets.js'
-import { bytesOf, type ChangeParts, type ChangeTables, letGo, mustStillBe, type Stored } from './change-parts.js'
+import { bytesOf, type ChangeParts, type ChangeTables, letGo, lockKey, type Stored } from './change-parts.js'
 import type { LastWrite, WriteOrder } from './fences.js'
 import type { LateTables } from './late-orders.js'
 import { type DeclaredLock, type LockRow, lockNew } from './object-locks.js'
-import { bytesHere, type ObjectRow, placed } from './object-row.js'
+import { bytesHere, type FreedBody, type ObjectRow, placed } from './object-row.js'
 import { type AccountQuota, quotaOf } from './quotas.js'
 import { makeWay, mustBeSame, type NewestVersion, replaced } from './version-changes.js'
 
@@ -50,8 +50,8 @@ interface StoredNow extends StoredDraft {
 interface Place {
   readonly write: LastWrite
   readonly newest: NewestVersion
-  /** True when it is known that no object has the key. */
-  readonly isAbsent: boolean
+  /** A removal of the key may be recorded. */
+  readonly mayBeRemoved: boolean
 }
 
 /**
@@ -65,30 +65,16 @@ export async function storeDraft(
   draft: Draft,
 ): Promise<StoredNow> {
   const { key, size } = draft
-  const { held, present, quota } = await lock(parts, tables, bucket, key)
+  const { held, present, quota, removed } = await lockKey(parts, tables, bucket, key)
   if (draft.abandoned()) throw new GatewayError('IncompleteBody')
   const order = await draft.order(tables)
-  const admitted = await parts.admission.admit(tables, held, key, order, 'upload', present)
-  const { write, isAbsent } = admitted
-  if (write === 'repeated') return storedBefore(tables, held, mustBeSame(admitted.row, draft))
+  const { write, row } = await parts.admission.admit(tables, held, key, order, 'upload', present, removed)
+  if (write === 'repeated') return storedBefore(tables, held, mustBeSame(row, draft))
   await parts.rules.mayPut(tables, bucket, key, size)
   await mustHaveRoomFor(tables, held, key, size, quota)
-  const newest = await makeWay(tables, parts.clock, held, key, isAbsent)
-  return record(parts, tables, held, draft, { write, newest, isAbsent })
-}
-
-/**
- * Locks what the decision relies on, in one round trip: the bucket as it is now, the last write to the key, and the
- * quotas of account and bucket.
- */
-async function lock({ admission, rules }: ChangeParts, tables: ChangeTables, bucket: BucketRow, key: Buffer) {
-  const [held, present, quota] = await together([
-    mustStillBe(tables, bucket, rules.concernOthers),
-    admission.present(tables, bucket, key),
-    tables.quotas.lock(bucket.owner),
-  ])
-  await tables.quotas.lockIn(held)
-  return { held, present, quota }
+  const newest = await makeWay(tables, parts.clock, held, key, present)
+  const mayBeRemoved = removed ? removed.found !== undefined : present === undefined || held.versioning !== null
+  return record(parts, tables, held, draft, { write, newest, mayBeRemoved })
 }
 
 /** Repeats the answer to an upload that had arrived before: nothing is changed. */
@@ -106,7 +92,7 @@ async function record(
   tables: ChangeTables,
   held: LockedBucket,
   draft: Draft,
-  { write, newest, isAbsent }: Place,
+  { write, newest, mayBeRemoved }: Place,
 ): Promise<StoredNow> {
   const { body, key, size } = draft
   mustBeNew(body)
@@ -114,15 +100,25 @@ async function record(
   const isVersioned = held.versioning !== null
   if (!newest.hadObject) await rules.entryChanged(tables, held.id, key, row.modified)
   const inline = Buffer.isBuffer(body)
+  const over = inline ? inPlace(held, newest.freed) : undefined
+  const [objects, bytes] = [1 - newest.freed.length, size - bytesOf(newest.freed)]
   const [freed, made] = await together([
-    letGo({ holds }, tables, held, newest.freed),
+    over === undefined ? letGo({ holds }, tables, held, newest.freed) : NOTHING,
     lockNew(tables, held, row.generation, draft.lock),
-    isAbsent || isVersioned ? tables.removed.forget(held.id, key) : undefined,
-    tables.objects.put(held.id, row, inline ? body : undefined, draft.record),
+    mayBeRemoved ? tables.removed.forget(held.id, key) : undefined,
+    tables.objects.put(held.id, row, inline ? body : undefined, draft.record, over),
     inline ? undefined : tables.bodySums.add(row.generation, body.sums),
-    tables.buckets.count(held.id, 1 - newest.freed.length, size - bytesOf(newest.freed)),
+    objects === 0 && bytes === 0 ? undefined : tables.buckets.count(held.id, objects, bytes),
   ])
   return { row, isVersioned, lock: made, freed }
+}
+
+const NOTHING: Stored = []
+
+/** The generation of a body in the index that nobody needs any more: the new one takes its place. */
+function inPlace({ held }: LockedBucket, freed: readonly FreedBody[]): string | undefined {
+  const [only, ...others] = freed
+  return held === 0 && others.length === 0 && only?.bodyAt === 'index' ? only.generation : undefined
 }
 
 function rowOf(draft: Draft, { fence, writeId }: LastWrite, { modified, version }: NewestVersion): ObjectRow {

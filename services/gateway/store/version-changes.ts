@@ -4,7 +4,7 @@ import type { BucketRow } from './buckets.js'
 import type { LastWrite } from './fences.js'
 import { mustBeFree, type ObjectLocks } from './object-locks.js'
 import { type FreedBody, newGeneration, type ObjectRow } from './object-row.js'
-import type { Objects } from './objects.js'
+import type { CurrentObject, Objects } from './objects.js'
 import { freedOf, NULL_VERSION, shownId, timeAfter, type VersionRow, type Versions, versionIdAt } from './versions.js'
 
 interface VersionTables {
@@ -55,24 +55,23 @@ export interface Removed {
 }
 
 /**
- * Makes way for a new newest version of the key: the only way in which the current object leaves its place, except for
- * a removal by its id. In a bucket that was never versioned, it is removed. Throws GatewayError ObjectLocked.
- * @param isAbsent it is known that the key has no object
+ * Makes way for a new newest version of the key. In a bucket that was never versioned, the object that the caller puts
+ * in its place replaces it. Throws GatewayError ObjectLocked.
+ * @param present the current object
  */
 export async function makeWay(
   tables: VersionTables,
   clock: Clock,
   { id: bucket, versioning }: BucketRow,
   key: Buffer,
-  isAbsent = false,
+  present: CurrentObject | undefined,
 ): Promise<NewestVersion> {
   const { objects, versions } = tables
   if (versioning === null) {
-    const former = isAbsent ? undefined : await objects.remove(bucket, key)
-    const freed = former === undefined ? [] : [former]
-    return { version: null, modified: rfc3339(clock.now()), freed, hadObject: former !== undefined }
+    if (present !== undefined) await objects.makeWay(bucket, key, present)
+    const freed = present === undefined ? [] : [freedOf(present)]
+    return { version: null, modified: rfc3339(clock.now()), freed, hadObject: present !== undefined }
   }
-  const present = isAbsent ? undefined : await objects.lastWrite(bucket, key)
   const time = timeAfter(clock.now(), present ?? (await versions.newest(bucket, key)))
   const modified = rfc3339(time)
   const isSuspended = versioning === 'Suspended'
@@ -87,6 +86,8 @@ export async function makeWay(
   return { version: isSuspended ? null : versionIdAt(time), modified, freed, hadObject: present !== undefined }
 }
 
+const NOTHING: Removed = { freed: [], addedMarkers: 0, hadObject: false, answer: {} }
+
 /**
  * Removes the key as S3 does without a version: the object in a bucket that was never versioned; in others a delete
  * marker becomes the newest version. Throws as `makeWay` does.
@@ -97,9 +98,14 @@ export async function removeCurrent(
   bucket: BucketRow,
   key: Buffer,
   write: LastWrite,
+  present: CurrentObject | undefined,
 ): Promise<Removed> {
-  const { version, modified, freed, hadObject } = await makeWay(tables, clock, bucket, key)
-  if (bucket.versioning === null) return { freed, addedMarkers: 0, hadObject, answer: {} }
+  if (bucket.versioning === null) {
+    if (present === undefined) return NOTHING
+    await tables.objects.remove(bucket.id, key, present)
+    return { freed: [freedOf(present)], addedMarkers: 0, hadObject: true, answer: {} }
+  }
+  const { version, modified, freed, hadObject } = await makeWay(tables, clock, bucket, key, present)
   const id = version ?? versionIdAt(nanosecondsOf(modified))
   const marker = { ...write, id, isNull: version === null, modified, generation: newGeneration(clock) }
   await tables.versions.addMarker(bucket.id, key, marker)
@@ -158,7 +164,7 @@ async function drop(
   if ('id' in row) {
     await versions.remove(bucket, row)
     await objects.keepRecord(row.generation, '')
-  } else await objects.remove(bucket, row.key)
+  } else await objects.remove(bucket, row.key, { generation: row.generation, hasRecord: true })
   return freedOf(row)
 }
 

@@ -265,6 +265,6 @@ export function shownId({ version }: Pick<ObjectRow, 'version'>): string {
   return version ?? NULL_VERSION
 }
 
-export function freedOf({ generation, bodyAt, size, bodyName, bodyMark }: ObjectRow): FreedBody {
+export function freedOf({ generation, bodyAt, size, bodyName, bodyMark }: FreedBody): FreedBody {
   return { generation, bodyAt, size, bodyName, bodyMark }
 }

@@ -105,6 +105,24 @@ t.test('SQLite', async (t) => {
   const file = join(temporaryFolder(t), 'test.db')
   const db = openSqlite(file, schema)
   await checkEngine(t, db)
+  const began: string[] = []
+  const adding = (name: string, more: () => void) =>
+    db.transaction(async ({ counters }) => {
+      began.push(name)
+      await counters.put(name, (await counters.get(name)) + 1)
+      more()
+    })
+  const fails = () => {
+    throw new RangeError('no')
+  }
+  const outcomes = await Promise.allSettled([adding('c', () => {}), adding('d', fails), adding('f', () => {})])
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  t.same(began, ['c', 'd', 'c', 'd', 'f'], 'after one that throws, the whole batch runs again')
+  const { read } = db
+  t.same(await Promise.all(['c', 'd', 'f'].map((name) => read.counters.get(name))), [1, 0, 1], 'and each counts once')
   await t.rejects(
     db.transaction(async ({ counters }) => {
       await setImmediate()
