@@ -46,10 +46,11 @@ interface Job {
 /**
  * Two connections: one for transactions, and one for all other statements, which sees nothing that is not committed.
  *
- * Group commit: all transactions of one turn of the event loop share a commit and its fsync. One that throws rolls back
- * its own writes only: most throw before they have written anything; after one that has, the batch is rolled back, and
- * runs again with a savepoint around each transaction. Statements are synchronous: their promises are fulfilled already,
- * so that a batch from BEGIN to COMMIT takes one turn, and nothing else of this process comes between.
+ * Group commit: all transactions of one turn of the event loop share a commit and its fsync. One that throws rolls
+ * back its own writes only: most throw before they have written anything; after one that has, the batch is rolled
+ * back, and runs again with a savepoint around each transaction. Statements are synchronous: their promises are
+ * fulfilled already, so that a batch from BEGIN to COMMIT takes one turn, and nothing else of this process comes
+ * between.
  */
 export class SqliteDatabase<T> implements Database<T> {
   readonly read: T

@@ -37,7 +37,8 @@ const bucketLock = {
 
 /**
  * The quotas of accounts, in a table, and of buckets, in their rows. Other processes may change them at any time, so
- * every call reads them, or knows that nothing has changed since they were read. Call `set`, `setIn`, and what must hold with a write, inside a transaction.
+ * every call reads them, or knows that nothing has changed since they were read. Call `set`, `setIn`, and what must
+ * hold with a write, inside a transaction.
  */
 export class Quotas {
   readonly #sql

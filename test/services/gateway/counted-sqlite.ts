@@ -1,7 +1,8 @@
 import { basename } from 'node:path'
 import * as sqlite from '@photostructure/sqlite'
 
-// Takes the place of @photostructure/sqlite where `statement-hooks.ts` is registered, and keeps what databases are asked.
+// Takes the place of @photostructure/sqlite where `statement-hooks.ts` is registered, and keeps what is asked of
+// databases.
 
 /** One statement that was run, with the name of the file of its database. */
 interface Ran {
