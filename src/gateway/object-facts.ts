@@ -109,7 +109,8 @@ export function uploadHeaders(
   const record = features.objectRecords ? attributes.record?.() : undefined
   if (record !== undefined) headers[names.header('record')] = record
   if (attributes.lock) Object.assign(headers, lockHeaders(names, attributes.lock))
-  return Object.assign(headers, metadataHeaders(names, attributes, writeId))
+  const metadata = metadataHeaders(names, attributes, writeId)
+  return metadata ? Object.assign(headers, metadata) : headers
 }
 
 function lockHeaders(names: BrandNames, { mode, until, hold }: ObjectLock): Record<string, string> {
@@ -137,8 +138,8 @@ function metadataHeaders(
   names: BrandNames,
   { metadata, encrypted }: Pick<UploadAttributes, 'metadata' | 'encrypted'>,
   writeId: string | undefined,
-): Record<string, string> {
-  if (writeId === undefined && encrypted === undefined && isEmpty(metadata)) return {}
+): Record<string, string> | undefined {
+  if (writeId === undefined && encrypted === undefined && isEmpty(metadata)) return undefined
   const marks: [string, string][] = []
   if (encrypted) marks.push([names.metaPrefix + ENCRYPTED_NAME, markOf(encrypted)])
   if (writeId !== undefined) marks.push([names.metaPrefix + WRITE_ID_NAME, writeId])

@@ -165,7 +165,9 @@ function announce({ deps, request }: Recording, { result, facts }: Made, { etag 
 /** A repeated write is answered with the object that it has made. */
 function answerOf({ result, facts, encrypted }: Made, { etag, checksum }: Facts, kept?: ObjectRecord): PutResult {
   const { lastModified, versionId } = result
-  const answer = { etag, lastModified, size: facts.size, checksum, ...(encrypted && { encrypted }) }
+  const { size } = facts
+  const plain = { etag, lastModified, size, checksum }
+  const answer = encrypted ? { ...plain, encrypted } : plain
   if (versionId === undefined && !kept?.archive) return answer
   return { ...answer, ...(versionId !== undefined && { versionId }), ...(kept?.archive && { archive: kept.archive }) }
 }

@@ -73,12 +73,12 @@ async function admit(
  * ends the request to the gateway before its length, so that the old object stays: promise 2.
  */
 async function stream(admitted: Omit<Write, 'upload'>, source: Source, length: number): Promise<PutResult> {
-  const { deps, request, plan } = admitted
+  const { deps, reader, request, logger, plan, before } = admitted
   if (plan.marker && length > 0) throw holdsNoBytes()
   const upload = new HeldUpload(deps.gateway, request, plan, source.declaredMd5, length)
   try {
     await upload.receive(source, plan.digests, deps.limits.smallBodyBytes)
-    return await lock({ ...admitted, upload })
+    return await lock({ deps, reader, request, logger, plan, before, upload })
   } catch (error) {
     upload.abort()
     throw error

@@ -30,6 +30,8 @@ export function combinePlugins({ core, added, checked, limits }: Combination) {
   checkPlugins(added, core)
   const plugins = [...core, ...added.map((plugin) => containPlugin(plugin, limits))]
   const table = createTable(plugins)
+  // Asked twice by each write: to await what most plugins do not have would take a turn of the microtasks for each.
+  const demanding = plugins.filter((plugin) => plugin.demandsEncryption)
   if (!checked) checkCalls(added)
   return {
     plugins,
@@ -38,7 +40,7 @@ export function combinePlugins({ core, added, checked, limits }: Combination) {
     outputMetadata: outputMetadataOf(plugins),
     metadataActions: metadataActionsOf(plugins),
     async demandsEncryption(bucket: string): Promise<boolean> {
-      for (const plugin of plugins) if (await plugin.demandsEncryption?.(bucket)) return true
+      for (const plugin of demanding) if (await plugin.demandsEncryption?.(bucket)) return true
       return false
     },
     actions: pluginActionsOf(plugins),
