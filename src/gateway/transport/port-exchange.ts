@@ -1,0 +1,186 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { freeBuffer } from '../../../common/free-buffer.js'
+import { FIRST_WINDOW_BYTES, type FromServer, unpacked } from '../../../common/port-messages.js'
+import { fieldValue } from './framing.js'
+import { type BodyReceiver, lost, type RestResponse } from './response.js'
+import type { AnswerWindow } from './windows.js'
+import type { SentResponse } from './wire.js'
+
+/** One request, and its answer. */
+export class PortExchange implements SentResponse {
+  readonly answered: Promise<RestResponse>
+  readonly reused = false
+  readonly answeredEarly = false
+  readonly unsentBytes = 0
+  status = 0
+  headers: IncomingHttpHeaders = {}
+  readonly #method: string
+  readonly #post: (...message: readonly [granted: number] | readonly []) => void
+  readonly #over: () => void
+  readonly #window: AnswerWindow
+  #resolve!: (response: RestResponse) => void
+  #reject!: (error: unknown) => void
+  /** Parts of the body that wait for their receiver. */
+  #parts: Buffer[] = []
+  /** Bytes of the body that have not arrived; NaN where the answer does not say how many it has. */
+  #left = Number.NaN
+  #receiver: BodyReceiver | undefined
+  #ahead = 0
+  #lent = 0
+  #lending = false
+  /** The whole answer has arrived. */
+  #complete = false
+  #reported = false
+  #failure: unknown
+
+  /**
+   * @param post tells the gateway how many more bytes of the body it may send, or that the answer is not wanted
+   * @param over called when nothing more is expected
+   * @param window closed when the receiver has returned everything
+   */
+  constructor(
+    method: string,
+    post: (...message: readonly [granted: number] | readonly []) => void,
+    over: () => void,
+    window: AnswerWindow,
+  ) {
+    this.#method = method
+    this.#post = post
+    this.#window = window
+    this.#over = over
+    this.answered = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  take(message: FromServer): void {
+    const [, what, headers, body] = message
+    if (typeof what === 'number') {
+      this.status = what
+      this.headers = fieldsOf(headers as readonly (string | number)[])
+      const length = this.headers['content-length']
+      if (this.#method !== 'HEAD' && length !== undefined) this.#left = Number(length)
+      if (body !== undefined) {
+        this.#arrived(unpacked(body))
+        this.#ended()
+      } else if (this.#left > FIRST_WINDOW_BYTES) this.#grant(this.#window.begin(this.#left))
+      this.#resolve(this)
+    } else if (typeof what === 'boolean') {
+      if (what && this.status !== 0) this.#ended()
+      else this.lost()
+    } else this.#arrived(unpacked(what))
+    this.#flow()
+  }
+
+  giveUp(error?: Error): void {
+    if (this.#complete || this.#failure !== undefined) return
+    this.#post()
+    this.lost(error)
+  }
+
+  /** No answer can come any more. */
+  lost(error: unknown = lost()): void {
+    if (this.#complete || this.#failure !== undefined) return
+    this.#failure = error
+    this.#parts = []
+    this.#window.close()
+    this.#over()
+    if (this.status === 0) this.#reject(error)
+    else this.#receiver?.failed(error)
+  }
+
+  whole(): Buffer | undefined {
+    if (!this.#complete || this.#receiver || this.#failure !== undefined || this.#parts.length > 1) return undefined
+    this.#window.close()
+    return this.#parts.pop() ?? Buffer.alloc(0)
+  }
+
+  read(receiver: BodyReceiver, ahead: number): void {
+    if (this.#failure !== undefined) {
+      receiver.failed(this.#failure)
+      return
+    }
+    this.#receiver = receiver
+    this.#ahead = Math.max(1, ahead)
+    this.#flow()
+  }
+
+  drain(): void {
+    this.destroy()
+  }
+
+  destroy(): void {
+    this.giveUp()
+    this.#parts = []
+    this.#window.close()
+    if (this.#failure !== undefined) return
+    this.#failure = lost()
+    if (!this.#reported) this.#receiver?.failed(this.#failure)
+  }
+
+  #arrived(part: Buffer): void {
+    if (this.#failure !== undefined || part.length === 0) return
+    this.#left -= part.length
+    this.#parts.push(part)
+  }
+
+  /** A body of another length than was announced never looks complete. */
+  #ended(): void {
+    if (this.#left !== 0 && !Number.isNaN(this.#left)) this.lost()
+    else {
+      this.#complete = true
+      this.#over()
+    }
+  }
+
+  #flow(): void {
+    const receiver = this.#receiver
+    if (!receiver || this.#lending) return
+    this.#lending = true
+    try {
+      while (this.#lent < this.#ahead && this.#failure === undefined) {
+        const part = this.#parts.shift()
+        if (!part) break
+        this.#lend(receiver, part)
+      }
+    } finally {
+      this.#lending = false
+    }
+    if (!this.#complete || this.#parts.length > 0 || this.#failure !== undefined) return
+    // The client may read long after everything has arrived.
+    if (this.#lent === 0) this.#window.close()
+    if (this.#reported) return
+    this.#reported = true
+    receiver.end()
+  }
+
+  #grant(bytes: number): void {
+    if (bytes > 0) this.#post(bytes)
+  }
+
+  #lend(receiver: BodyReceiver, part: Buffer): void {
+    const { length } = part
+    const lent = performance.now()
+    this.#lent++
+    try {
+      receiver.data(part, () => {
+        this.#lent--
+        freeBuffer(part)
+        if (!this.#complete && this.#failure === undefined)
+          this.#grant(this.#window.returned(length, performance.now() - lent))
+        this.#flow()
+      })
+    } catch (error) {
+      this.#post()
+      this.lost(error)
+    }
+  }
+}
+
+/** The headers as node:http gives them: names in lower case, values as text. */
+function fieldsOf(list: readonly (string | number)[]): IncomingHttpHeaders {
+  const fields: IncomingHttpHeaders = {}
+  for (let at = 0; at < list.length; at += 2) fields[String(list[at]).toLowerCase()] = fieldValue(String(list[at + 1]))
+  return fields
+}
