@@ -8,10 +8,10 @@ import { isRecord } from '../rest/object-headers.js'
 import { MAX_EXPIRY, shareQuery } from '../share-link.js'
 import { isText, type Policy } from '../store/buckets.js'
 import { mustBeBucket, mustOwnBucket } from '../store/key-rules.js'
-import { listObjects } from './list-objects.js'
 import { defineMethod, defineSignedMethod, optionalText, type RpcMethod, text, texts } from './method.js'
-import { deleteBucket, listBuckets, makeBucket, removeObject } from './objects.js'
+import { deleteBucket, makeBucket, removeObject } from './objects.js'
 import { quotaMethods } from './quotas.js'
+import { readMethods } from './read-methods.js'
 import { createUrlToken, login, serverInfo, setAuth, storageInfo } from './server.js'
 import { versionMethods } from './versions.js'
 
@@ -136,17 +136,6 @@ const stateEpoch = defineSignedMethod({
 
 const POLICIES: readonly string[] = ['readonly', 'writeonly', 'readwrite'] satisfies Policy[]
 
-const listAllBucketPolicies = defineSignedMethod({
-  name: 'web.ListAllBucketPolicies',
-  params: z.object({ bucketName: text }),
-  async run({ bucketName }, { context, account }) {
-    const { policies } = context.db.read
-    const bucket = await mustOwnBucket(context, account, bucketName)
-    const list = (await policies.of(bucket.id)).map((entry) => ({ bucket: bucketName, ...entry }))
-    return { policies: list }
-  },
-})
-
 /** `none` removes the entry of this prefix; any other policy replaces it. */
 const setBucketPolicy = defineSignedMethod({
   name: 'web.SetBucketPolicy',
@@ -166,12 +155,9 @@ const setBucketPolicy = defineSignedMethod({
 
 const all: readonly RpcMethod[] = [
   login,
-  listBuckets,
   makeBucket,
   deleteBucket,
-  listAllBucketPolicies,
   setBucketPolicy,
-  listObjects,
   createUrlToken,
   removeObject,
   fenceUpload,
@@ -181,6 +167,7 @@ const all: readonly RpcMethod[] = [
   storageInfo,
   serverInfo,
   stateEpoch,
+  ...readMethods,
   ...quotaMethods,
   ...versionMethods,
 ]

@@ -12,15 +12,6 @@ import type { RemovalCondition } from '../store/version-changes.js'
 import { defineMethod, defineSignedMethod, optionalText, type RpcCall, text, texts } from './method.js'
 import { mustKnow } from './versions.js'
 
-export const listBuckets = defineSignedMethod({
-  name: 'web.ListBuckets',
-  params: z.object({}),
-  async run(_, { context: { db }, account }) {
-    const rows = await db.read.buckets.of(account.id)
-    return { buckets: rows.map(({ name, created }) => ({ name, creationDate: created })) }
-  },
-})
-
 /** @see setBucketLock: with `lock`, the bucket has versions and object lock from the beginning */
 export const makeBucket = defineSignedMethod({
   name: 'web.MakeBucket',

@@ -6,24 +6,9 @@ import { isTime } from '../rest/version-headers.js'
 import { type BucketRow, bucketLock } from '../store/buckets.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { keyLock } from '../store/local-copies.js'
-import { changeLock, DAYS_OF_YEAR, lockModes, MAX_YEARS, parseRule } from '../store/object-locks.js'
+import { changeLock, DAYS_OF_YEAR, lockModes, MAX_YEARS } from '../store/object-locks.js'
 import { openVersion } from '../store/version-reads.js'
-import { orderOf, scanVersions, type VersionScanEntry } from '../store/version-scan.js'
-import { isVersionId, shownId } from '../store/versions.js'
 import { defineSignedMethod, optionalText, type RpcMethod, type SignedCall, text } from './method.js'
-
-const bucketVersioning = defineSignedMethod({
-  name: 'web.BucketVersioning',
-  feature: 'versions',
-  params: z.object({ bucketName: text }),
-  async run({ bucketName }, { context, account }) {
-    const { versioning, lockRule } = await mustOwnBucket(context, account, bucketName)
-    return {
-      ...(versioning !== null && { status: versioning }),
-      ...(lockRule !== null && { lock: parseRule(lockRule) }),
-    }
-  },
-})
 
 const setBucketVersioning = defineSignedMethod({
   name: 'web.SetBucketVersioning',
@@ -135,73 +120,4 @@ export async function changeBucket(
   await context.db.transaction(work, { locks: [bucketLock(found)] })
 }
 
-/** Most entries of a page. */
-const MAX_KEYS = 1000
-
-/**
- * Lists all versions, a page at a time. `versionMarker` is `nextVersionMarker` of the page before, or any id: the
- * version may be gone.
- */
-const listObjectVersions = defineSignedMethod({
-  name: 'web.ListObjectVersions',
-  feature: 'versions',
-  params: z.object({
-    ...{ bucketName: text, prefix: text, delimiter: text },
-    ...{ keyMarker: text, versionMarker: optionalText },
-    maxKeys: z.int().min(1).max(MAX_KEYS).optional(),
-  }),
-  async run(
-    { bucketName, prefix, delimiter, keyMarker, versionMarker = '', maxKeys = MAX_KEYS },
-    { context, account },
-  ) {
-    const bucket = await mustOwnBucket(context, account, bucketName)
-    if (versionMarker !== '' && (keyMarker === '' || !isVersionId(versionMarker)))
-      throw new GatewayError('InvalidArguments')
-    const { entries, truncated } = await scanVersions(context.db.read.versions, {
-      bucket: bucket.id,
-      prefix: Buffer.from(prefix),
-      delimiter: Buffer.from(delimiter),
-      after: Buffer.from(keyMarker),
-      afterId: versionMarker,
-      limit: maxKeys,
-      withLocks: bucket.lockRule !== null,
-    })
-    const last = truncated ? entries.at(-1) : undefined
-    return { versions: entries.map(toEntry), isTruncated: truncated, ...(last && markersOf(last)) }
-  },
-})
-
-function toEntry(entry: VersionScanEntry): object {
-  if (entry.kind === 'prefix') return { name: entry.prefix.toString(), isPrefix: true }
-  const { row, isLatest } = entry
-  const { key, since, size, etag, generation, contentType, checksum } = row
-  const facts = {
-    name: key.toString(),
-    versionId: shownId(row),
-    isLatest,
-    lastModified: row.modified,
-    since,
-    generation,
-  }
-  if (row.isMarker) return { ...facts, deleteMarker: true }
-  const { lock } = row
-  return {
-    ...{ ...facts, size, etag, contentType },
-    ...(checksum !== null && { checksum }),
-    ...(row.bodyAt === 'network' && { cold: true }),
-    ...(lock && { lock: { mode: lock.mode, until: lock.ends, hold: lock.hold !== 0 } }),
-  }
-}
-
-function markersOf(entry: VersionScanEntry): object {
-  if (entry.kind === 'prefix') return { nextKeyMarker: entry.prefix.toString() }
-  return { nextKeyMarker: entry.row.key.toString(), nextVersionMarker: orderOf(entry.row) }
-}
-
-export const versionMethods: readonly RpcMethod[] = [
-  bucketVersioning,
-  setBucketVersioning,
-  setBucketLock,
-  setObjectLock,
-  listObjectVersions,
-]
+export const versionMethods: readonly RpcMethod[] = [setBucketVersioning, setBucketLock, setObjectLock]
