@@ -43,6 +43,25 @@ export type FromServer =
   | readonly [id: Id, status: number, headers: PortHeaders, body?: PortBody]
   | readonly [id: Id, part: Uint8Array | boolean]
 
+/** Answers the requests of a client that change nothing in the client's own thread. */
+export interface Reads {
+  /** True for a request that it answers; the server answers all others. */
+  takes(method: string, path: string, body: Buffer | undefined): boolean
+  /**
+   * Begins to answer a request that it takes.
+   * @param send gets the messages of the answer, the first of them perhaps within this call; their memory is its own
+   */
+  begin(request: PortRequestMessage, send: (message: FromServer) => void): RunningRead
+}
+
+/** A request whose answer is under way. */
+export interface RunningRead {
+  /** The client takes so many more bytes of the answer. */
+  granted(bytes: number): void
+  /** The client has gone. */
+  cut(): void
+}
+
 /** A port for a client of a server in this process. */
 export function portTo(server: { attach(port: MessagePort): void }): MessagePort {
   const { port1, port2 } = new MessageChannel()
@@ -66,6 +85,10 @@ export class PortOutbox<M> {
     if (memory) this.#memory.push(memory)
   }
 
+  pack(body: Buffer): PackedBody {
+    return packed(body)
+  }
+
   flush(): void {
     const [messages, memory] = [this.#messages, this.#memory]
     if (messages.length === 0) return
@@ -75,8 +98,14 @@ export class PortOutbox<M> {
   }
 }
 
-/** A body that is sent whole, and the memory to be moved with it. The bytes themselves stay as they are. */
-export function packed(body: Buffer): { readonly body: PortBody; readonly memory?: ArrayBuffer } {
+/** A body that is sent whole, and the memory to be moved with it. */
+export interface PackedBody {
+  readonly body: PortBody
+  readonly memory?: ArrayBuffer
+}
+
+/** Packs a body for a port. The bytes themselves stay as they are. */
+export function packed(body: Buffer): PackedBody {
   if (body.length <= MAX_TEXT_BYTES) return { body: body.toString('latin1') }
   const copy = new Uint8Array(body)
   return { body: copy, memory: copy.buffer }

@@ -4,7 +4,7 @@ import type { CleanupStack } from '../../common/cleanup-stack.js'
 import type { ClosedBecause, ConnectionBounds } from '../../common/connection-bound.js'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
-import { portTo } from '../../common/port-messages.js'
+import { portTo, type Reads } from '../../common/port-messages.js'
 import { identityPolicyProblem } from '../../src/access/documents.js'
 import type { Credentials } from '../../src/api/identity.js'
 import type { ConfiguredLimits } from '../../src/api/limits.js'
@@ -31,6 +31,7 @@ import { serve } from '../process/listen.js'
 import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
 import { openManaged } from './managed.js'
 import { openLogFiles } from './observability.js'
+import { openReadsOf, withReads } from './reads.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
 import { certificatesOf, givenCertificates, useCertificates } from './server-options.js'
 
@@ -90,11 +91,14 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const accountKeys = accountKeysOf(config)
   // One process changes the file; the first worker starts alone.
   if (worker === undefined || worker.number === 1) await settle(accountKeys, log)
-  const gateway = await options.gateway()
-  cleanup.defer(() => gateway.stop())
+  const obtained = await options.gateway()
+  cleanup.defer(() => obtained.stop())
+  const reads = await openReadsOf(config, obtained, log)
+  cleanup.defer(() => reads?.close())
+  const gateway = reads ? { ...obtained, metrics: withReads(obtained, reads) } : obtained
   const logFiles = await openLogFiles({ config, log, cleanup })
   const proxy = await createProxy({
-    ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys }, log),
+    ...proxyOptions(config, identities.find, { ...gateway, keys: accountKeys, reads }, log),
     ...(worker && { worker }),
     ...logFiles,
     metrics,
@@ -162,7 +166,7 @@ async function settle(keys: KeptAccountKeys, log: Logger): Promise<void> {
 function proxyOptions(
   config: Config,
   identities: Credentials,
-  gateway: GatewayInUse & { readonly keys: AccountKeys },
+  gateway: GatewayInUse & { readonly keys: AccountKeys; readonly reads: Reads | undefined },
   log: Logger,
 ): ProxyOptions {
   const { state: stateUrl, plugins: _loadedByTheCaller, ...others } = config
@@ -174,6 +178,7 @@ function proxyOptions(
       url: own.gateway,
       publicUrl: url,
       port: gateway.inProcess && portTo(gateway.inProcess),
+      reads: gateway.reads,
       account: gateway.account,
       keys: gateway.keys,
     },

@@ -145,7 +145,7 @@ export class Tokens {
   /** Verifying a token costs a signature. */
   readonly #known = new LRUCache<string, VerifiedToken>({ max: MAX_REMEMBERED })
 
-  constructor({ read }: Database<{ readonly accounts: Accounts }>, urlSeconds: number) {
+  constructor({ read }: Pick<Database<{ readonly accounts: Accounts }>, 'read'>, urlSeconds: number) {
     this.#accounts = read.accounts
     this.#urlSeconds = urlSeconds
   }

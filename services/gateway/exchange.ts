@@ -7,19 +7,26 @@ import { stream } from '../http/send.js'
 import { BodyError } from '../store/bodies.js'
 import { DatabaseUnavailableError } from '../store/database.js'
 import type { Identity } from './access.js'
-import type { GatewayContext } from './context.js'
+import type { GatewayContext, ReadContext } from './context.js'
 import { GatewayError } from './errors.js'
 import { MAX_FENCE, type WriteOrder } from './store/fences.js'
 
 /** Reads a small request body. Throws HttpError 413 when it has more than `maxBytes`. */
-export function collect(exchange: GatewayExchange, maxBytes: number): Promise<Buffer> {
+export function collect(exchange: ReadExchange, maxBytes: number): Promise<Buffer> {
   return readBody(exchange, { maxBytes, idleMs: exchange.context.limits.uploadIdleMs })
 }
 
-export interface GatewayExchange extends HttpExchange {
-  readonly context: GatewayContext
+/** A request at a gateway that has this context. */
+export interface ExchangeIn<C extends ReadContext> extends HttpExchange {
+  readonly context: C
   readonly identity: Identity
 }
+
+/** A request that may change something. */
+export type GatewayExchange = ExchangeIn<GatewayContext>
+
+/** A request that changes nothing, or a part of any request that does not. */
+export type ReadExchange = ExchangeIn<ReadContext>
 
 /** Bytes that a header value may contain: HTAB, SP and all visible ones (RFC 9110, 5.5). Each character is one byte. */
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -35,7 +42,7 @@ export function headerText(name: string, text: string): string {
 }
 
 /** True for paths of the gateway itself, false for objects on its S3 side. */
-export function isOwnPath({ names }: Pick<GatewayContext, 'names'>, path: string): boolean {
+export function isOwnPath({ names }: Pick<ReadContext, 'names'>, path: string): boolean {
   return path === `/${names.path}` || path.startsWith(`/${names.path}/`)
 }
 
@@ -63,7 +70,7 @@ export function retryOf({ cause }: GatewayError): HeaderList {
 }
 
 /** Converts any thrown value to a GatewayError. Unexpected errors are logged and become Internal. */
-export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange, 'context'>): GatewayError {
+export function asGatewayError(error: unknown, { context }: Pick<ReadExchange, 'context'>): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof ReceiveError) return new GatewayError(error.kind)
   if (error instanceof HttpError && error.status === 413) return new GatewayError('EntityTooLarge')
@@ -87,7 +94,7 @@ export function asGatewayError(error: unknown, { context }: Pick<GatewayExchange
 }
 
 /** Answers as REST endpoints do: the status and the text of the error. */
-export function replyRestError(exchange: GatewayExchange, error: unknown, headers: HeaderList = []): void {
+export function replyRestError(exchange: ReadExchange, error: unknown, headers: HeaderList = []): void {
   const { errors, names } = exchange.context
   const known = asGatewayError(error, exchange)
   const code = errors.headers(known, names)
@@ -104,7 +111,7 @@ export function replyRestError(exchange: GatewayExchange, error: unknown, header
 }
 
 /** Answers with the XML error document of S3. */
-export function replyXmlError(exchange: GatewayExchange, error: unknown, headers: HeaderList = []): void {
+export function replyXmlError(exchange: ReadExchange, error: unknown, headers: HeaderList = []): void {
   const known = asGatewayError(error, exchange)
   const { errors } = exchange.context
   const document =
@@ -125,7 +132,7 @@ function escapeXml(text: string): string {
   return text.replace(/[<>&"]/g, (character) => XML_ESCAPES[character] ?? character)
 }
 
-export function replyText(exchange: GatewayExchange, status: number, text: string, headers: HeaderList = []): void {
+export function replyText(exchange: ReadExchange, status: number, text: string, headers: HeaderList = []): void {
   reply(exchange, status, ['Content-Type', 'text/plain; charset=utf-8', ...headers], Buffer.from(text))
 }
 
@@ -134,7 +141,7 @@ export function replyText(exchange: GatewayExchange, status: number, text: strin
  * destroys the connection, so that a partial body does not look complete.
  */
 export async function sendParts(
-  exchange: GatewayExchange,
+  exchange: ReadExchange,
   headers: HeaderList,
   body: AsyncIterable<string>,
 ): Promise<void> {

@@ -1,6 +1,4 @@
-import { GatewayError } from './errors.js'
-import { type GatewayExchange, isOwnPath, replyRestError, replyXmlError } from './exchange.js'
-import type { Feature } from './features.js'
+import { type Front, plainAnswers } from './handler.js'
 import { networkControl } from './rest/deal-envelope.js'
 import {
   dealList,
@@ -20,34 +18,6 @@ import { upload } from './rest/upload.js'
 import { methods } from './rpc/methods.js'
 import { readRequest } from './rpc/protocol.js'
 import { webrpc } from './rpc/webrpc.js'
-
-export interface Endpoint {
-  readonly feature?: Feature
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT'
-  /** Behind the path of the gateway. */
-  readonly path: string
-  /**
-   * Throws what `replyRestError` answers.
-   * @param rest the path behind the name of the endpoint, percent-encoded
-   */
-  readonly handle: (exchange: GatewayExchange, rest: string) => Promise<void> | void
-}
-
-/** What answers requests, once the table of routes has their endpoint. */
-export interface Front {
-  readonly endpoints: readonly Endpoint[]
-  /** Comes before all else, the check of the token included. True when it has answered. */
-  admit(exchange: GatewayExchange): boolean
-  /** Answers a request with a bearer token that is none. */
-  refuseToken(exchange: GatewayExchange): void
-  /** Answers a request for a path outside of the gateway's own: an object on its S3 side. */
-  shared(exchange: GatewayExchange): Promise<void>
-  /**
-   * Answers a request that no endpoint takes.
-   * @param allowed the methods that its path takes; none for an unknown path
-   */
-  unrouted(exchange: GatewayExchange, allowed: readonly string[]): void
-}
 
 export const plainFront: Front = {
   endpoints: [
@@ -72,15 +42,6 @@ export const plainFront: Front = {
     { method: 'POST', path: '/verify/*', handle: verifyObject, feature: 'deal-verification' },
     { method: 'POST', path: '/network/*', handle: networkControl, feature: 'network-control' },
   ],
-  admit: () => false,
-  refuseToken(exchange) {
-    const error = new GatewayError('InvalidToken')
-    if (isOwnPath(exchange.context, exchange.target.path)) replyRestError(exchange, error)
-    else replyXmlError(exchange, error)
-  },
+  ...plainAnswers,
   shared: sharedObject,
-  unrouted(exchange, allowed) {
-    if (allowed.length === 0) replyRestError(exchange, new GatewayError('NotFound'))
-    else replyRestError(exchange, new GatewayError('MethodNotAllowed'), ['Allow', allowed.join(', ')])
-  },
 }

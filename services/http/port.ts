@@ -7,9 +7,9 @@ import {
   FIRST_WINDOW_BYTES,
   type FromClient,
   type FromServer,
+  type PackedBody,
   PortOutbox,
   type PortRequestMessage,
-  packed,
   unpacked,
 } from '../../common/port-messages.js'
 import type { HeaderList } from './errors.js'
@@ -42,12 +42,20 @@ export class PortRequest {
   }
 }
 
+/** Takes the messages of answers to one client. */
+interface AnswerOutbox {
+  /** @param memory moves to the client */
+  post(message: FromServer, memory?: ArrayBuffer): void
+  /** A whole body in the form in which it is posted. */
+  pack(body: Buffer): PackedBody
+}
+
 /** The answer to such a request, used as one of node:http. */
 export class PortResponse extends Writable {
   headersSent = false
   readonly socket = null
   readonly #id: number
-  readonly #outbox: PortOutbox<FromServer>
+  readonly #outbox: AnswerOutbox
   readonly #over: () => void
   #head: readonly [status: number, headers: HeaderList] | undefined
   #complete = false
@@ -56,7 +64,7 @@ export class PortResponse extends Writable {
   #waiting: (() => void) | undefined
 
   /** @param over called once, when nothing more is sent */
-  constructor(id: number, outbox: PortOutbox<FromServer>, over: () => void) {
+  constructor(id: number, outbox: AnswerOutbox, over: () => void) {
     super()
     this.#id = id
     this.#outbox = outbox
@@ -80,7 +88,7 @@ export class PortResponse extends Writable {
   /** An answer in one piece takes no part in the machinery of streams, which would cost more than to send it. */
   override end(chunk?: unknown): this {
     if (!this.#head || this.writableLength > 0 || this.destroyed) return super.end(chunk)
-    const { body, memory } = packed(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk ?? '')))
+    const { body, memory } = this.#outbox.pack(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk ?? '')))
     this.#outbox.post([this.#id, ...this.#head, body], memory)
     this.#head = undefined
     this.#finish()
@@ -214,14 +222,15 @@ export class PortClients {
   }
 }
 
-function headBytes([, method, path, headers]: PortRequestMessage): number {
+/** Bytes of the head of a request, as those of HTTP are counted. */
+export function headBytes([, method, path, headers]: PortRequestMessage): number {
   let bytes = method.length + path.length
   for (const name in headers) bytes += name.length + (headers[name] ?? '').length
   return bytes
 }
 
 /** The client has gone. */
-function cut(exchange: { readonly request: PortRequest; readonly response: PortResponse } | undefined): void {
+export function cut(exchange: { readonly request: PortRequest; readonly response: PortResponse } | undefined): void {
   if (!exchange) return
   exchange.request.socket.destroyed = true
   exchange.response.destroy()

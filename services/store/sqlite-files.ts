@@ -1,3 +1,4 @@
+import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs'
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { DiskReserve, withReserve } from '../../common/disk-reserve.js'
 import { makePrivateDatabase } from '../../common/files/private-file.js'
@@ -27,6 +28,7 @@ export function openWriter(file: string, schema: Schema<unknown>): DatabaseSyncI
 
 function open(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
   makePrivateDatabase(file)
+  syncLog(file)
   const db = new DatabaseSync(file)
   try {
     db.exec(`
@@ -43,6 +45,21 @@ function open(file: string, schema: Schema<unknown>): DatabaseSyncInstance {
   } catch (error) {
     db.close()
     throw error
+  }
+}
+
+/**
+ * A process that was killed between the end of a commit and its sync has left a log with a commit that the disk may not
+ * have. SQLite recovers and shows it without a sync of its own, and its answers must not outlast it.
+ */
+function syncLog(file: string): void {
+  const log = `${file}-wal`
+  if (!existsSync(log)) return
+  const fd = openSync(log, 'r+')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
   }
 }
 
@@ -82,10 +99,13 @@ function isIncomplete(db: DatabaseSyncInstance): boolean {
   return db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(COPYING) !== undefined
 }
 
+/** Most memory for pages of a database, KiB. */
+const CACHE_KIB = 32_768
+
 /** A connection for statements that change nothing. */
-export function openReader(file: string): DatabaseSyncInstance {
+export function openReader(file: string, cacheKib = CACHE_KIB): DatabaseSyncInstance {
   const reader = new DatabaseSync(file, { readOnly: true })
-  reader.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}; PRAGMA cache_size = -32768;`)
+  reader.exec(`PRAGMA busy_timeout = ${MAX_BUSY_MS}; PRAGMA cache_size = -${cacheKib};`)
   return reader
 }
 

@@ -1,9 +1,10 @@
-import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { Connection, Statement, Value } from './database.js'
 import { type Changes, KeptRows } from './kept-rows.js'
 
 /**
- * Statements of an open database. They are synchronous: their promises are fulfilled already.
+ * Statements of an open database. They are synchronous: their promises are fulfilled already. Each is compiled when it
+ * runs for the first time.
  * @param mayRun called before each statement, with whether it only reads; throws where none may run
  * @param changes absent: nothing is answered from memory
  */
@@ -23,19 +24,23 @@ function statement(
   mayRun?: (reads: boolean) => void,
   changes?: Changes,
 ): Statement {
-  const prepared = db.prepare(sql)
+  let compiled: StatementSyncInstance | undefined
+  const prepared = () => {
+    compiled ??= db.prepare(sql)
+    return compiled
+  }
   const reads = READS.test(sql)
-  let inArrays: typeof prepared | undefined
-  const kept = changes && new KeptRows(changes, (value) => prepared.get(value) as object | undefined)
+  let inArrays: StatementSyncInstance | undefined
+  const kept = changes && new KeptRows(changes, (value) => prepared().get(value) as object | undefined)
   return {
     ...(kept && { recent: async <R>(value: string | number) => kept.get(value) as R | undefined }),
     async get<R>(...values: readonly Value[]) {
       mayRun?.(reads)
-      return prepared.get(...values) as R | undefined
+      return prepared().get(...values) as R | undefined
     },
     async all<R>(...values: readonly Value[]) {
       mayRun?.(reads)
-      return prepared.all(...values) as R[]
+      return prepared().all(...values) as R[]
     },
     async arrays<R>(...values: readonly Value[]) {
       mayRun?.(reads)
@@ -47,7 +52,7 @@ function statement(
     },
     async run(...values: readonly Value[]) {
       mayRun?.(reads)
-      return Number(prepared.run(...values).changes)
+      return Number(prepared().run(...values).changes)
     },
   }
 }

@@ -11,7 +11,7 @@ import { record, scenes, verdictOn, withoutChecker } from './scene.js'
 const ROUNDS = Number(process.env.DEALGATE_STRESS_ROUNDS ?? 0)
 const SEED = Number(process.env.DEALGATE_HISTORY_SEED ?? Math.floor(Math.random() * 1e6))
 /** Those of `npm test` and `npm test -- --suite engines`, which have little time. */
-const SAMPLE = onPostgres ? ['three gateways'] : ['redis', 'no fences']
+const SAMPLE = onPostgres ? ['three gateways'] : ['redis', 'embedded', 'no fences']
 const skip = withoutChecker()
 
 const a = { op: 'put', value: 'a', tags: 'a' }

@@ -66,12 +66,16 @@ interface Scene {
   readonly proxies: number
   /** Over the PostgreSQL server of `store`. Without: one, with its own folder. */
   readonly gateways?: number
+  /** The one server runs the gateway itself, and reads its folder in each process that serves. */
+  readonly embedded?: true
   readonly args?: readonly string[]
   readonly disturbances: readonly Disturbance[]
 }
 
 const always: readonly Disturbance[] = ['stop the gateway', 'kill a proxy', 'move a clock']
 const cuts: readonly Disturbance[] = ['cut connections to the gateway', 'cut connections to the state store']
+
+const own: readonly Disturbance[] = ['kill a proxy', 'move a clock', 'stop a proxy']
 
 export const scenes: readonly Scene[] = [
   { name: 'redis', mode: 'full', store: redis, proxies: 3, disturbances: [...always, ...cuts, 'stop a proxy'] },
@@ -88,6 +92,15 @@ export const scenes: readonly Scene[] = [
     proxies: 1,
     args: ['--workers', '2'],
     disturbances: ['stop the gateway', 'move a clock', 'cut connections to the gateway'],
+  },
+  { name: 'embedded', mode: 'full', proxies: 1, embedded: true, disturbances: own },
+  {
+    name: 'embedded with workers',
+    mode: 'full',
+    proxies: 1,
+    embedded: true,
+    args: ['--workers', '2'],
+    disturbances: own,
   },
   {
     name: 'three gateways',
@@ -135,7 +148,7 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
   const state = await store?.start(scene.gateways === undefined ? [] : ['-c', 'max_connections=400'])
   if (state) t.teardown(() => state.stop())
   const several = scene.gateways && state ? await startGateways(t, scene.gateways, { database: state.url }) : undefined
-  const one = several ? undefined : await startGateway(t, mode)
+  const one = several || scene.embedded ? undefined : await startGateway(t, mode)
   const gateways: readonly { readonly pid: number }[] = several?.all ?? (one ? [one] : [])
   t.teardown(() => {
     for (const { pid } of gateways) goOn(pid)
@@ -153,7 +166,7 @@ export async function record(t: Test, scene: Scene, plan: Omit<Plan, 'model'>): 
       }
       const port = await lastingPort()
       const proxy = await startDealgate(t, {
-        gateway: between,
+        ...(!scene.embedded && { gateway: between }),
         args: [...ARGS, ...shared, ...args],
         env,
         port,

@@ -1,7 +1,7 @@
 import type { DealTerms } from '../../network/network.js'
 import { GatewayError } from '../errors.js'
 import { decode, replyText, splitFirst } from '../exchange.js'
-import type { Endpoint } from '../front.js'
+import type { Endpoint } from '../handler.js'
 import { type DealEndpoint, dealEndpoint, type SignedExchange, TextMembers } from '../rest/deal-envelope.js'
 import { bucketDeal, objectDeal, readTerms } from '../rest/deals.js'
 import { parsePlace } from '../rest/download.js'

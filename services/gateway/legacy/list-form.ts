@@ -1,4 +1,4 @@
-import type { GatewayContext } from '../context.js'
+import type { ReadContext } from '../context.js'
 import type { ListForm } from '../rpc/list-objects.js'
 import { type ListedObject, toObjectEntry } from '../store/object-row.js'
 import { above, justAfter, type ScanEntry, type ScanQuery, scan } from '../store/scan.js'
@@ -70,7 +70,7 @@ function mistaken({ prefix }: ScanQuery, page: readonly ScanEntry[]): ScanEntry[
 /** The entries as a gateway with the quirks about folder objects shows them. */
 async function foldersShown(
   quirks: ReadonlySet<QuirkName>,
-  context: GatewayContext,
+  context: ReadContext,
   query: ScanQuery,
   page: readonly ScanEntry[],
 ): Promise<readonly ScanEntry[]> {
@@ -89,7 +89,7 @@ function isFolderListed(entry: ScanEntry, { prefix }: ScanQuery): boolean {
  * not at all.
  */
 async function asFolders(
-  { db }: GatewayContext,
+  { db }: ReadContext,
   query: ScanQuery,
   page: readonly ScanEntry[],
 ): Promise<readonly ScanEntry[]> {

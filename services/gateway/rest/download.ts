@@ -6,13 +6,14 @@ import { reply } from '../../http/reply.js'
 import { replyContent } from '../../http/send.js'
 import { BodyError, type OpenBody } from '../../store/bodies.js'
 import { type Identity, isAllowed, owns, refusalOf } from '../access.js'
-import type { GatewayContext } from '../context.js'
+import type { ReadContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import {
   asGatewayError,
   decode,
   type GatewayExchange,
   isOwnPath,
+  type ReadExchange,
   replyRestError,
   replyXmlError,
   splitFirst,
@@ -26,7 +27,7 @@ import { objectHeaders, recordHeaders, wantsRecord } from './object-headers.js'
 import { readVersionRef, versionHeaders } from './version-headers.js'
 
 /** GET|HEAD download/<bucket>/<object>?token=: the body of the object. */
-export async function download(exchange: GatewayExchange, path: string): Promise<void> {
+export async function download(exchange: ReadExchange, path: string): Promise<void> {
   const { context, target } = exchange
   const token = target.parameters.get('token')
   const identity = await identify(exchange, token)
@@ -45,7 +46,7 @@ export async function download(exchange: GatewayExchange, path: string): Promise
 }
 
 /** Uses the token, or the Authorization header when there is none. */
-async function identify({ context, identity }: GatewayExchange, token: string | null): Promise<Identity> {
+async function identify({ context, identity }: ReadExchange, token: string | null): Promise<Identity> {
   if (token === null || token === '') return identity
   const account = await context.tokens.accountOf(token)
   if (account === undefined) throw new GatewayError('Authentication')
@@ -56,7 +57,7 @@ async function identify({ context, identity }: GatewayExchange, token: string | 
  * Answers a GET or HEAD of an object, with conditions and range. Throws GatewayError NoSuchKey.
  * @param byOwner the caller owns the bucket, and may see the record of the object
  */
-async function sendObject(exchange: GatewayExchange, place: ObjectTarget, byOwner: boolean): Promise<void> {
+async function sendObject(exchange: ReadExchange, place: ObjectTarget, byOwner: boolean): Promise<void> {
   const { context, request, target } = exchange
   const { bucket } = place
   const { row, body, record } = await openObject(exchange, place, byOwner)
@@ -104,7 +105,7 @@ interface Opened {
 
 /** An overwrite may remove the body between the index lookup and its opening: then look again. */
 async function openObject(
-  exchange: GatewayExchange,
+  exchange: ReadExchange,
   { bucket, key, ref }: ObjectTarget,
   byOwner: boolean,
 ): Promise<Opened> {
@@ -130,7 +131,7 @@ async function openObject(
   }
 }
 
-function refuseRange(exchange: GatewayExchange, size: number): void {
+function refuseRange(exchange: ReadExchange, size: number): void {
   const answer = isOwnPath(exchange.context, exchange.target.path) ? replyRestError : replyXmlError
   answer(exchange, new GatewayError('InvalidRange'), ['Content-Range', `bytes */${size}`])
 }
@@ -208,7 +209,7 @@ interface KeyPath {
  * Parses `<bucket>/<key>`, percent-encoded. Decodes the key once and does not change it otherwise. Throws GatewayError
  * unless the key is UTF-8 of 1 to 1024 bytes.
  */
-export function parsePlace({ limits }: GatewayContext, path: string): KeyPath {
+export function parsePlace({ limits }: ReadContext, path: string): KeyPath {
   const [bucket, rest] = splitFirst(path)
   const key = decode(rest)
   if (key.length === 0) throw new GatewayError('InvalidArguments')

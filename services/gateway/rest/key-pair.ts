@@ -26,8 +26,3 @@ export async function keyPair(exchange: GatewayExchange): Promise<void> {
     replyJson(exchange, known.status, { data: null, status: 'fail', message }, retryOf(known))
   }
 }
-
-/** True for the path of `keyPair`, whose token is none of the gateway's. */
-export function isKeyPairPath({ context, target }: GatewayExchange): boolean {
-  return target.path === `/${context.names.path}` || target.path === `/${context.names.path}/`
-}

@@ -3,9 +3,9 @@ import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
 import { owns } from '../access.js'
 import type { Names } from '../brand.js'
-import type { GatewayContext } from '../context.js'
+import type { ReadContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import { type GatewayExchange, headerText } from '../exchange.js'
+import { type GatewayExchange, headerText, type ReadExchange } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
 import type { ObjectRow, OpenedObject } from '../store/object-row.js'
 
@@ -23,7 +23,7 @@ const OVERRIDES = [
  * Headers that describe the object in a GET or HEAD response. Throws GatewayError when an override is not a valid
  * header value.
  */
-export function objectHeaders({ names }: GatewayContext, row: ObjectRow, query: URLSearchParams): HeaderList {
+export function objectHeaders({ names }: ReadContext, row: ObjectRow, query: URLSearchParams): HeaderList {
   const values: Record<string, string> = { 'content-type': row.contentType, ...row.headers }
   // Most requests have no query.
   for (const name of query.size === 0 ? [] : OVERRIDES) {
@@ -93,7 +93,7 @@ function readEtag(text: string | string[] | undefined, header: string): string |
 }
 
 /** As with the ETag, the client is believed: the gateway computes none. */
-function readChecksum({ names, features }: GatewayContext, text: string | string[] | undefined): string | null {
+function readChecksum({ names, features }: ReadContext, text: string | string[] | undefined): string | null {
   if (typeof text !== 'string' || !features.has('object-checksums')) return null
   if (!CHECKSUM.test(text)) throw new GatewayError('InvalidHeader', { value: `${names.header}checksum` })
   return text
@@ -120,12 +120,12 @@ export function readRecord({ request, identity, context }: GatewayExchange, buck
 }
 
 /** True when the client asks for the record of the object, with x-cloud-with-record. */
-export function wantsRecord({ request, context: { names, features } }: GatewayExchange): boolean {
+export function wantsRecord({ request, context: { names, features } }: ReadExchange): boolean {
   return request.headers[`${names.header}with-record`] !== undefined && features.has('object-records')
 }
 
 /** The record of the object and the fence of its last write, for the owner of the bucket. */
-export function recordHeaders({ context: { names } }: GatewayExchange, { row, record }: OpenedObject): HeaderList {
+export function recordHeaders({ context: { names } }: ReadExchange, { row, record }: OpenedObject): HeaderList {
   return [
     ...[`${names.header}fence`, String(row.fence)],
     ...(record === undefined ? [] : [`${names.header}record`, record]),

@@ -1,8 +1,8 @@
 import type { HeaderList } from '../../http/errors.js'
 import { owns } from '../access.js'
-import type { GatewayContext } from '../context.js'
+import type { ReadContext } from '../context.js'
 import { GatewayError } from '../errors.js'
-import type { GatewayExchange } from '../exchange.js'
+import type { GatewayExchange, ReadExchange } from '../exchange.js'
 import type { BucketRow } from '../store/buckets.js'
 import { type DeclaredLock, type LockRow, lockModes, type Retention } from '../store/object-locks.js'
 import type { ObjectRow } from '../store/object-row.js'
@@ -13,7 +13,7 @@ import { shownId } from '../store/versions.js'
  * The version that the client asks for, with x-cloud-version-id or, by the generation of its body, with
  * x-cloud-of-generation.
  */
-export function readVersionRef(exchange: GatewayExchange): VersionRef | undefined {
+export function readVersionRef(exchange: ReadExchange): VersionRef | undefined {
   const { request, context } = exchange
   const id = request.headers[`${context.names.header}version-id`]
   if (typeof id === 'string') return { id }
@@ -22,13 +22,13 @@ export function readVersionRef(exchange: GatewayExchange): VersionRef | undefine
 }
 
 /** The generation of the version that the client asks for. */
-export function readGeneration({ request, context }: GatewayExchange): string | undefined {
+export function readGeneration({ request, context }: ReadExchange): string | undefined {
   return request.headers[`${context.names.header}of-generation`]?.toString()
 }
 
 /** What tells the version of an object in a bucket that has versions, and its lock. */
 export function versionHeaders(
-  { names }: Pick<GatewayContext, 'names'>,
+  { names }: Pick<ReadContext, 'names'>,
   row: ObjectRow,
   lock: LockRow | undefined,
 ): HeaderList {

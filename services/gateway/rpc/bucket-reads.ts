@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { parseRule } from '../store/object-locks.js'
-import { defineSignedMethod, text } from './method.js'
+import { defineSignedRead, text } from './method.js'
 
-export const listBuckets = defineSignedMethod({
+export const listBuckets = defineSignedRead({
   name: 'web.ListBuckets',
   params: z.object({}),
   async run(_, { context: { db }, account }) {
@@ -12,7 +12,7 @@ export const listBuckets = defineSignedMethod({
   },
 })
 
-export const bucketVersioning = defineSignedMethod({
+export const bucketVersioning = defineSignedRead({
   name: 'web.BucketVersioning',
   feature: 'versions',
   params: z.object({ bucketName: text }),
@@ -25,7 +25,7 @@ export const bucketVersioning = defineSignedMethod({
   },
 })
 
-export const listAllBucketPolicies = defineSignedMethod({
+export const listAllBucketPolicies = defineSignedRead({
   name: 'web.ListAllBucketPolicies',
   params: z.object({ bucketName: text }),
   async run({ bucketName }, { context, account }) {

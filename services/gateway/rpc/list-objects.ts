@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { isAllowed, refusalOf } from '../access.js'
-import type { GatewayContext } from '../context.js'
+import type { ReadContext } from '../context.js'
 import type { BucketRow } from '../store/buckets.js'
 import { mustBeBucket } from '../store/key-rules.js'
 import { type ListedObject, toObjectEntry } from '../store/object-row.js'
 import { bounds, type ScanEntry, type ScanQuery, scan } from '../store/scan.js'
 import {
   type AnyResult,
-  defineMethod,
+  defineRead,
   optionalText,
   type RpcCall,
   type RpcMethod,
@@ -36,9 +36,9 @@ export interface ListForm {
   /** Changes what is asked for. Undefined: the answer is an empty list. Throws GatewayError. */
   asked(given: ListParams): ListParams | undefined
   /** Throws GatewayError for a listing that is not to be answered. */
-  begin(context: GatewayContext, bucket: BucketRow, query: ScanQuery): Promise<void>
+  begin(context: ReadContext, bucket: BucketRow, query: ScanQuery): Promise<void>
   /** The members of `objects` for a page of a scan. */
-  entries(context: GatewayContext, query: ScanQuery, page: readonly ScanEntry[]): Promise<object[]>
+  entries(context: ReadContext, query: ScanQuery, page: readonly ScanEntry[]): Promise<object[]>
   /** The member `objects` of a list without entries. */
   readonly empty: readonly [] | null
   /** True: the index may write the entries itself, where keys are not grouped. */
@@ -57,8 +57,8 @@ const plainForm: ListForm = {
  * Lists one whole level. With optional params (feature `paged-listing`) it lists at most `maxKeys` entries behind
  * `marker`, grouped by `delimiter` ('' for no grouping), in byte order.
  */
-export const listing = (form: ListForm): RpcMethod =>
-  defineMethod({
+export const listing = (form: ListForm): RpcMethod<ReadContext> =>
+  defineRead({
     name: 'web.ListObjects',
     access: 'policy',
     params,
@@ -94,7 +94,12 @@ export const listing = (form: ListForm): RpcMethod =>
 
 export const listObjects = listing(plainForm)
 
-async function onePage({ context }: RpcCall, form: ListForm, query: ScanQuery, more: RpcResult): Promise<AnyResult> {
+async function onePage(
+  { context }: RpcCall<ReadContext>,
+  form: ListForm,
+  query: ScanQuery,
+  more: RpcResult,
+): Promise<AnyResult> {
   if (query.delimiter.length === 0 && form.asIndexed) return writtenPage(context, query, more)
   const { entries, truncated } = await scan(context.db.read.objects, query)
   const objects = await form.entries(context, query, entries)
@@ -107,7 +112,7 @@ async function onePage({ context }: RpcCall, form: ListForm, query: ScanQuery, m
   }
 }
 
-async function writtenPage({ db }: GatewayContext, query: ScanQuery, members: RpcResult): Promise<WrittenResult> {
+async function writtenPage({ db }: ReadContext, query: ScanQuery, members: RpcResult): Promise<WrittenResult> {
   const { from, to } = bounds(query)
   const { bucket, limit } = query
   // One more than wanted shows whether there are more.
@@ -121,7 +126,7 @@ async function writtenPage({ db }: GatewayContext, query: ScanQuery, members: Rp
 
 /** Streams page by page, so that memory does not grow with the number of entries. */
 async function* wholeLevel(
-  { context }: RpcCall,
+  { context }: RpcCall<ReadContext>,
   form: ListForm,
   query: ScanQuery,
   more: RpcResult,

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { orderOf, scanVersions, type VersionScanEntry } from '../store/version-scan.js'
 import { isVersionId, shownId } from '../store/versions.js'
-import { defineSignedMethod, optionalText, text } from './method.js'
+import { defineSignedRead, optionalText, text } from './method.js'
 
 /** Most entries of a page. */
 const MAX_KEYS = 1000
@@ -12,7 +12,7 @@ const MAX_KEYS = 1000
  * Lists all versions, a page at a time. `versionMarker` is `nextVersionMarker` of the page before, or any id: the
  * version may be gone.
  */
-export const listObjectVersions = defineSignedMethod({
+export const listObjectVersions = defineSignedRead({
   name: 'web.ListObjectVersions',
   feature: 'versions',
   params: z.object({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ClientAddress } from '../../http/server.js'
 import type { Identity } from '../access.js'
 import type { Account } from '../accounts/accounts.js'
-import type { GatewayContext } from '../context.js'
+import type { GatewayContext, ReadContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import type { Feature } from '../features.js'
 
@@ -11,8 +11,8 @@ import type { Feature } from '../features.js'
  */
 export const UI_VERSION = '2026-11-21T00:00:00Z'
 
-export interface RpcCall {
-  readonly context: GatewayContext
+export interface RpcCall<C extends ReadContext = GatewayContext> {
+  readonly context: C
   readonly identity: Identity
   readonly client: ClientAddress
 }
@@ -41,7 +41,7 @@ export type AnyResult = RpcResult | StreamedResult | WrittenResult
 /** Members of a result besides `uiVersion`. */
 export type RpcResult = Readonly<Record<string, unknown>>
 
-export interface RpcMethod {
+export interface RpcMethod<C extends ReadContext = GatewayContext> {
   /** Full name with its service, as in `web.Login`. */
   readonly name: string
   /** `policy`: anonymous callers may call it, and the method decides. `signed`: only accounts may. */
@@ -51,33 +51,53 @@ export interface RpcMethod {
   /** Parameter names are matched case-insensitively. */
   readonly params: z.ZodObject
   // biome-ignore lint/suspicious/noExplicitAny: each method declares its own params; `defineMethod` checks the type
-  run(params: any, call: RpcCall): AnyResult | Promise<AnyResult>
+  run(params: any, call: RpcCall<C>): AnyResult | Promise<AnyResult>
 }
 
-export function defineMethod<T extends z.ZodObject>(method: {
+interface MethodOf<T extends z.ZodObject, C extends ReadContext> {
   readonly name: string
   readonly access: 'public' | 'policy'
   readonly feature?: Feature
   readonly params: T
-  run(params: z.output<T>, call: RpcCall): ReturnType<RpcMethod['run']>
-}): RpcMethod {
+  run(params: z.output<T>, call: RpcCall<C>): ReturnType<RpcMethod['run']>
+}
+
+export function defineMethod<T extends z.ZodObject>(method: MethodOf<T, GatewayContext>): RpcMethod {
   return method
 }
 
-export interface SignedCall extends RpcCall {
+/** A method that changes nothing. */
+export function defineRead<T extends z.ZodObject>(method: MethodOf<T, ReadContext>): RpcMethod<ReadContext> {
+  return method
+}
+
+export interface SignedCall<C extends ReadContext = GatewayContext> extends RpcCall<C> {
   readonly account: Account
 }
 
-export function defineSignedMethod<T extends z.ZodObject>(method: {
+interface SignedMethodOf<T extends z.ZodObject, C extends ReadContext> {
   readonly name: string
   readonly feature?: Feature
   readonly params: T
-  run(params: z.output<T>, call: SignedCall): ReturnType<RpcMethod['run']>
-}): RpcMethod {
+  run(params: z.output<T>, call: SignedCall<C>): ReturnType<RpcMethod['run']>
+}
+
+export function defineSignedMethod<T extends z.ZodObject>(method: SignedMethodOf<T, GatewayContext>): RpcMethod {
+  return signed(method)
+}
+
+/** A method that changes nothing, for accounts alone. */
+export function defineSignedRead<T extends z.ZodObject>(
+  method: SignedMethodOf<T, ReadContext>,
+): RpcMethod<ReadContext> {
+  return signed(method)
+}
+
+function signed<T extends z.ZodObject, C extends ReadContext>(method: SignedMethodOf<T, C>): RpcMethod<C> {
   return {
     ...method,
     access: 'signed',
-    run(params: z.output<T>, call: RpcCall) {
+    run(params: z.output<T>, call: RpcCall<C>) {
       if (call.identity === 'anonymous') throw new GatewayError('NoToken')
       return method.run(params, { ...call, account: call.identity })
     },

@@ -1,28 +1,28 @@
 import { JSON_TYPE, reply } from '../../http/reply.js'
 import { clientOf } from '../../http/server.js'
-import type { GatewayContext } from '../context.js'
+import type { ReadContext } from '../context.js'
 import type { GatewayError } from '../errors.js'
-import { asGatewayError, collect, type GatewayExchange, replyText, sendParts } from '../exchange.js'
+import { asGatewayError, collect, type ExchangeIn, type ReadExchange, replyText, sendParts } from '../exchange.js'
 import { type AnyResult, type RpcMethod, StreamedResult, UI_VERSION, WrittenResult } from './method.js'
 import { idOf, parseBody, type RpcId, RpcProtocolError, type RpcRequest, readParams, SERVER_ERROR } from './protocol.js'
 
 /** The methods by the names that clients call. */
-type Methods = ReadonlyMap<string, RpcMethod>
+type Methods<C extends ReadContext> = ReadonlyMap<string, RpcMethod<C>>
 
 /**
  * POST webrpc: one JSON-RPC 2.0 call. Every outcome except a wrong Content-Type is HTTP 200.
  * @param read takes the parsed body for a call, or throws RpcProtocolError
  */
-export function webrpc(
-  methods: Methods,
+export function webrpc<C extends ReadContext>(
+  methods: Methods<C>,
   read: (message: unknown) => RpcRequest,
-): (exchange: GatewayExchange) => Promise<void> {
+): (exchange: ExchangeIn<C>) => Promise<void> {
   return (exchange) => answer(exchange, methods, read)
 }
 
-async function answer(
-  exchange: GatewayExchange,
-  methods: Methods,
+async function answer<C extends ReadContext>(
+  exchange: ExchangeIn<C>,
+  methods: Methods<C>,
   read: (message: unknown) => RpcRequest,
 ): Promise<void> {
   const { context, request } = exchange
@@ -48,9 +48,9 @@ async function answer(
   }
 }
 
-async function run(
-  exchange: GatewayExchange,
-  methods: Methods,
+async function run<C extends ReadContext>(
+  exchange: ExchangeIn<C>,
+  methods: Methods<C>,
   { method: name, params }: RpcRequest,
 ): Promise<AnyResult> {
   const { context, identity, request } = exchange
@@ -59,7 +59,7 @@ async function run(
   return method.run(members, { context, identity, client: clientOf(request) })
 }
 
-function find(methods: Methods, name: string, { features }: GatewayContext): RpcMethod {
+function find<C extends ReadContext>(methods: Methods<C>, name: string, { features }: C): RpcMethod<C> {
   const method = methods.get(name)
   if (method !== undefined && (method.feature === undefined || features.has(method.feature))) return method
   // Error texts of gorilla/rpc v2 (map.go).
@@ -72,16 +72,16 @@ function find(methods: Methods, name: string, { features }: GatewayContext): Rpc
   throw new RpcProtocolError(SERVER_ERROR, `rpc: can't find ${what} ${JSON.stringify(name)}`)
 }
 
-function toRpcError({ context }: GatewayExchange, error: GatewayError | RpcProtocolError): object {
+function toRpcError({ context }: ReadExchange, error: GatewayError | RpcProtocolError): object {
   if (error instanceof RpcProtocolError) return { code: error.number, message: error.message, data: null }
   return context.errors.rpc(error)
 }
 
-function send(exchange: GatewayExchange, message: object): void {
+function send(exchange: ReadExchange, message: object): void {
   sendText(exchange, JSON.stringify(message))
 }
 
-function sendText(exchange: GatewayExchange, text: string): void {
+function sendText(exchange: ReadExchange, text: string): void {
   reply(exchange, 200, JSON_TYPE, Buffer.from(text))
 }
 
@@ -90,12 +90,12 @@ function written(id: RpcId, { members }: WrittenResult): string {
 }
 
 /** Consumes the result of a notification without a reply. */
-async function finishSilently(exchange: GatewayExchange, result: AnyResult): Promise<void> {
+async function finishSilently(exchange: ReadExchange, result: AnyResult): Promise<void> {
   if (result instanceof StreamedResult) await result.parts[Symbol.asyncIterator]().return?.()
   reply(exchange, 200, JSON_TYPE)
 }
 
-function stream(exchange: GatewayExchange, id: RpcId, result: StreamedResult): Promise<void> {
+function stream(exchange: ReadExchange, id: RpcId, result: StreamedResult): Promise<void> {
   return sendParts(exchange, JSON_TYPE, inEnvelope(id, result))
 }
 

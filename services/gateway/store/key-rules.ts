@@ -42,7 +42,7 @@ interface BucketTables {
 }
 
 interface BucketContext extends NameContext {
-  readonly db: Database<BucketTables>
+  readonly db: Pick<Database<BucketTables>, 'read'>
 }
 
 const LABEL = '[a-z0-9](?:[a-z0-9-]*[a-z0-9])?'

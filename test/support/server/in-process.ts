@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import { S3 } from '@aws-sdk/client-s3'
 import { serve } from '../../../cli/process/listen.js'
 import { portTo } from '../../../common/port-messages.js'
+import { openReads } from '../../../services/gateway/reads.js'
 import { startServices } from '../../../services/index.js'
+import { silentLog } from '../../../services/log.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
 import type { ProxyOptions, Proxy as S3Proxy } from '../../../src/server/proxy-options.js'
 import { temporaryFolder } from '../content/folders.js'
@@ -56,9 +58,11 @@ export async function startInProcess(
   const account = await services.gateway.credentials()
   const gateway = { url: services.gateway.url, ...account, account }
   const { log, lines } = keptLog()
+  const reads = mode === 'full' ? openReads(join(root, 'services'), { log: silentLog }) : undefined
+  t.teardown(() => reads?.close())
   const open = ({ standard: changed = standard, ...more }: InProcessOptions) =>
     createProxy({
-      gateway: { url: gateway.url, ...(mode === 'full' && { port: portTo(services.gateway) }), account },
+      gateway: { url: gateway.url, ...(mode === 'full' && { port: portTo(services.gateway), reads }), account },
       identities: [IDENTITY],
       data,
       ...(!options.log && { log, accessLog: false }),

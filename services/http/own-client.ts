@@ -1,0 +1,45 @@
+import type { FromServer, PackedBody, PortRequestMessage, RunningRead } from '../../common/port-messages.js'
+import { cut, headBytes, PortRequest, PortResponse } from './port.js'
+
+interface Exchange {
+  readonly request: PortRequest
+  readonly response: PortResponse
+}
+
+/** A client in the same thread: it gets the messages that a port would carry, and the memory itself. */
+export class OwnClient {
+  readonly #maxHeaderBytes: number
+  readonly #serve: (request: PortRequest, response: PortResponse) => void
+  readonly #running = new Set<Exchange>()
+
+  /** @param maxHeaderBytes as of `PortClients` */
+  constructor(maxHeaderBytes: number, serve: (request: PortRequest, response: PortResponse) => void) {
+    this.#maxHeaderBytes = maxHeaderBytes
+    this.#serve = serve
+  }
+
+  begin(message: PortRequestMessage, send: (message: FromServer) => void): RunningRead {
+    const [id] = message
+    if (headBytes(message) > this.#maxHeaderBytes) {
+      send([id, 431, ['content-length', 0], ''])
+      return NOTHING
+    }
+    const request = new PortRequest(message)
+    const response = new PortResponse(id, { post: send, pack: asIs }, () => this.#running.delete(exchange))
+    const exchange = { request, response }
+    this.#running.add(exchange)
+    this.#serve(request, response)
+    return { granted: (bytes) => response.granted(bytes), cut: () => cut(exchange) }
+  }
+
+  /** Cuts the answers that are under way. */
+  close(): void {
+    for (const exchange of [...this.#running]) cut(exchange)
+  }
+}
+
+const NOTHING: RunningRead = { granted() {}, cut() {} }
+
+function asIs(body: Buffer): PackedBody {
+  return { body }
+}
