@@ -225,22 +225,22 @@ export function grantedGateway(base: Gateway, grants: Grants, { rights, look }: 
       )
     },
 
-    async stat(bucket, key, ref, onMarker) {
+    async stat(bucket, key, ref, onMarker, known) {
       const grant = await toLookAt(bucket, key, ref)
-      if (!grant) return base.stat(bucket, key, ref, onMarker)
+      if (!grant) return base.stat(bucket, key, ref, onMarker, known)
       const object = await gatewayOf(grant)
-        .stat(bucket, key, ref, onMarker)
+        .stat(bucket, key, ref, onMarker, known)
         .catch((error) => hidden(error, grant))
       if (object && (await grant.holdsFor?.(object)) === false) throw new S3Error('AccessDenied')
       if (object) grants.see(object.revision, grant)
       else await requireMayList(grant)
       return object
     },
-    async download(bucket, key, range, ref) {
+    async download(bucket, key, range, ref, known) {
       const grant = await toLookAt(bucket, key, ref)
-      if (!grant) return base.download(bucket, key, range, ref)
+      if (!grant) return base.download(bucket, key, range, ref, known)
       const download = await gatewayOf(grant)
-        .download(bucket, key, range, ref)
+        .download(bucket, key, range, ref, known)
         .catch((error) => hidden(error, grant))
       try {
         if ((await grant.holdsFor?.(download.object)) === false) throw new S3Error('AccessDenied')

@@ -3,6 +3,7 @@ import type { Logging } from '../../common/log.js'
 import type { Encrypted } from './encryption.js'
 import type { GatewayAnswer, GatewayCall } from './gateway-call.js'
 import type { GatewayFeatures } from './gateway-features.js'
+import type { Known } from './known-object.js'
 import type { ObjectChecksum } from './object-checksum.js'
 import type { ByteSink, Transfer } from './request.js'
 import type { GatewayVersions, ObjectLock, RemovalResult, VersionRef, VersionRemoval } from './versions.js'
@@ -148,6 +149,8 @@ export interface UploadResult {
   readonly checksum?: ObjectChecksum
   /** See GatewayObject.versionId. */
   readonly versionId?: string
+  /** See ObjectRecord.mark. */
+  readonly mark?: string
 }
 
 /**
@@ -232,19 +235,22 @@ export interface Gateway extends GatewayVersions<GatewayObject> {
    * @param ref one of the versions, in place of the current one. For one by its id, throws NoSuchVersion, and
    * MethodNotAllowed for a delete marker
    * @param onMarker gets the NoSuchKey that tells clients of the delete marker, where the current version is one
+   * @param known saves a legacy gateway the listing where the gateway still has these bytes
    */
   stat(
     bucket: string,
     key: string,
     ref?: VersionRef,
     onMarker?: (error: S3Error) => void,
+    known?: Known,
   ): Promise<GatewayObject | undefined>
   /**
    * Throws NoSuchKey, NoSuchBucket, InvalidRange (with the size of the object in fields.ActualObjectSize). Ranges are
    * exact whether or not the gateway honours Range.
    * @param ref as of `stat`; for one by its revision, throws NoSuchVersion
+   * @param known as of `stat`
    */
-  download(bucket: string, key: string, range?: ByteRange, ref?: VersionRef): Promise<Download>
+  download(bucket: string, key: string, range?: ByteRange, ref?: VersionRef, known?: Known): Promise<Download>
   /** The reason why this gateway cannot store this key, as a message for the client. Undefined when it can. */
   refusesKey(key: string): Promise<string | undefined>
   /** How many multipart uploads the account may have under way; undefined for no bound. Throws S3Error. */

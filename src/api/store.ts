@@ -51,6 +51,8 @@ export interface StoredObject {
   readonly revision: string
   /** Identifies the write that created the object, where the gateway states it: see GatewayObject. */
   readonly writeId?: string
+  /** See ObjectRecord.mark. */
+  readonly mark?: string
   /** The gateway keeps a part of the record, too. */
   readonly recordAtGateway?: true
   /** The ACL is known from the gateway alone, and opens nothing. */

@@ -75,6 +75,12 @@ export function revisionOf(features: GatewayFeatures, facts: VersionFacts): stri
   return `${facts.lastModified}/${facts.size}`
 }
 
+/** The time in the revision of an object of a gateway that has no generations; undefined in any other revision. */
+export function timeOfRevision(revision: string): string | undefined {
+  const time = revision.slice(0, Math.max(0, revision.lastIndexOf('/')))
+  return isTime(time) ? time : undefined
+}
+
 /** False where another object of the key can have the same revision: a marker, or one of the same time and size. */
 export function areRevisionsUnique({ anyKey, pagedListing }: GatewayFeatures): boolean {
   return anyKey && pagedListing

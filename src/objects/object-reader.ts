@@ -10,7 +10,7 @@ import { confirmRecord } from './confirm-record.js'
 import { requireApplicable } from './encryption/customer-key.js'
 import { type SeenDownload, withLostLabel } from './encryption/lost-label.js'
 import { emptyDownload, findMarker } from './folder-objects.js'
-import { isOvertaken, recordOfVersion, validRecord } from './object-record.js'
+import { isOvertaken, knownOf, recordOfVersion, validRecord } from './object-record.js'
 import type { StoreDeps } from './store-deps.js'
 import { joinRecord } from './stored-object.js'
 
@@ -135,7 +135,7 @@ export class ObjectReader {
       const record = state.objects.get(bucket, key)
       record.catch(() => {})
       try {
-        const asked = await gateway.download(bucket, key, range, ref)
+        const asked = await gateway.download(bucket, key, range, ref, () => record.then(knownOf))
         if (attempt < MAX_ATTEMPTS && isOvertaken(asked.object, await record)) {
           asked.discard()
           continue
@@ -198,9 +198,10 @@ export class ObjectReader {
     onMarker?: (error: S3Error) => void,
   ): Promise<StoredObject | undefined> {
     for (let attempt = 1; ; attempt++) {
+      const recorded = this.#deps.state.objects.get(bucket, key)
       const [object, last] = await Promise.all([
-        through.stat(bucket, key, ref, onMarker),
-        this.#deps.state.objects.get(bucket, key),
+        through.stat(bucket, key, ref, onMarker, () => recorded.then(knownOf)),
+        recorded,
       ])
       if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
       if (attempt < MAX_ATTEMPTS && isOvertaken(object, last)) continue

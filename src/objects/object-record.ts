@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { checksumAlgorithms } from '../../common/checksums/checksums.js'
 import type { ObjectAcl } from '../api/access.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
+import type { KnownObject } from '../api/known-object.js'
 import type { HeldLock } from '../api/locks.js'
 import type { ObjectRecord, ObjectRecords } from '../api/object-records.js'
 import type { StoredObject } from '../api/store.js'
@@ -95,6 +96,12 @@ export function validRecord(object: GatewayObject, record: ObjectRecord | undefi
   if (!record || record.key !== object.key) return undefined
   if (record.revision === MARKER_REVISION && object.key.endsWith('/') && object.size === 0) return record
   return record.revision === object.revision && record.size === object.size ? record : undefined
+}
+
+/** What identifies the object of a record in a download, if the gateway keeps a mark with it. */
+export function knownOf(record: ObjectRecord | undefined): KnownObject | undefined {
+  if (record?.mark === undefined) return undefined
+  return { mark: record.mark, revision: record.revision, size: record.size }
 }
 
 /**

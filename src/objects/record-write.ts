@@ -134,6 +134,7 @@ function recordOf(request: PutRequest, { result, length, encrypted }: Made, fact
     uploadId: request.uploadId,
     authorized: request.authorized,
     ...(result.versionId !== undefined && { versionId: result.versionId }),
+    ...(result.mark !== undefined && { mark: result.mark }),
   }
 }
 

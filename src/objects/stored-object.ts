@@ -25,6 +25,7 @@ export function joinRecord(bucket: string, object: GatewayObject, record: Object
     ...(valid?.label && { label: valid.label }),
     uploadId: uploadIdOf(valid),
     authorized: valid?.authorized,
+    ...(valid?.mark === undefined ? {} : { mark: valid.mark }),
     cold: object.cold === true,
     revision: object.revision,
     ...(object.writeId === undefined ? {} : { writeId: object.writeId }),

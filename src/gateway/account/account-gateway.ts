@@ -41,8 +41,8 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
     deleteBucket: (bucket) => changeBucket(client, 'web.DeleteBucket', bucket),
     list: (bucket, query) =>
       able((can) => listPage({ source: client, features: can, isMarker: client.isMarker }, bucket, query)),
-    stat: (bucket, key, ref, onMarker) => able((can) => stat(client, can, bucket, key, ref, onMarker)),
-    download: (bucket, key, range, ref) => able((can) => download(client, can, bucket, key, range, ref)),
+    stat: (bucket, key, ref, onMarker, known) => able((can) => stat(client, can, bucket, key, ref, onMarker, known)),
+    download: (bucket, key, range, ref, known) => able((can) => download(client, can, bucket, key, range, ref, known)),
     refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
     upload: (bucket, key, length, attributes) => openUpload(client, bucket, key, length, attributes),
     remove: (bucket, key, order, version) => able((can) => remove(client, can, bucket, key, order, version)),
@@ -106,10 +106,10 @@ export function guardGateway(
       await checkKey(key)
       return gateway.refusesKey(key)
     },
-    async download(bucket, key, range, ref) {
+    async download(bucket, key, range, ref, known) {
       checkBucket(bucket)
       await checkKey(key)
-      return gateway.download(bucket, key, range, ref)
+      return gateway.download(bucket, key, range, ref, known)
     },
     upload(bucket, key, length, attributes) {
       checkBucket(bucket)

@@ -58,10 +58,10 @@ export function anonymousGateway(client: GatewayClient, account: Gateway): Gatew
       await requireListing(bucket, query.prefix)
       return account.list(bucket, query)
     },
-    stat: (bucket, key, ref, onMarker) =>
-      refusable(async () => stat(client, await account.features(), bucket, key, ref, onMarker)),
-    download: (bucket, key, range, ref) =>
-      refusable(async () => download(client, await account.features(), bucket, key, range, ref)),
+    stat: (bucket, key, ref, onMarker, known) =>
+      refusable(async () => stat(client, await account.features(), bucket, key, ref, onMarker, known)),
+    download: (bucket, key, range, ref, known) =>
+      refusable(async () => download(client, await account.features(), bucket, key, range, ref, known)),
     upload: (bucket, key, length, attributes) => refusableUpload(openUpload(client, bucket, key, length, attributes)),
     async remove(bucket, key, order, version) {
       const features = await account.features()

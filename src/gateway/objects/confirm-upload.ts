@@ -41,7 +41,7 @@ export async function locate(
     const found = await writeIdOf(client, bucket, listed)
     if (found === undefined) continue
     if (found !== writeId) return undefined
-    return resultOf(listed)
+    return { ...resultOf(listed), mark: writeId }
   }
   throw unavailable(undefined, 'The object gateway does not show the object that it stored. Try again.')
 }
@@ -72,6 +72,6 @@ export async function confirm(
     const confirmed = client.inDoubt
       .findOutcome(Promise.reject(err), look, { logger })
       .then((found) => (found === UNRESOLVED ? undefined : found))
-    return { revision: unconfirmedRevision(writeId), lastModified: now, confirmed, problem: err }
+    return { revision: unconfirmedRevision(writeId), lastModified: now, confirmed, problem: err, mark: writeId }
   }
 }

@@ -3,6 +3,7 @@ import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { headerFacts } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
+import { disagreement } from './disagreement.js'
 import { DownloadBody, type Span } from './download-body.js'
 import { open } from './request-object.js'
 import { stat } from './stat.js'
@@ -58,20 +59,6 @@ export async function downloadListed(
 
 function whole(client: GatewayClient): { skip: number; surplus: number; idleMs: number } {
   return { skip: 0, surplus: 0, idleMs: client.rest.idleMs }
-}
-
-/** Names the first difference between a full download and the listed object; undefined when they agree. */
-function disagreement(response: RestResponse, listed: GatewayObject): string | undefined {
-  const { headers, status } = response
-  if (status !== 200) return `status (${status})`
-  if (/^text\/html\b/i.test(headers['content-type'] ?? '') && !/^text\/html\b/i.test(listed.contentType))
-    return 'type (an HTML page)'
-  // A chunked answer has no length; `Delivery` counts the bytes anyway.
-  const length = headers['content-length']
-  if (length !== undefined && Number(length) !== listed.size) return 'size'
-  const time = Date.parse(headers['last-modified'] ?? '')
-  if (time !== Math.floor(Date.parse(listed.lastModified) / 1000) * 1000) return 'time'
-  return undefined
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ByteRange, Download } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
+import type { Known } from '../../api/known-object.js'
 import type { VersionRef } from '../../api/versions.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense, noSuchKey, unavailable } from '../errors.js'
@@ -8,6 +9,7 @@ import { askForRecord, factsFromHeaders } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
 import { DownloadBody, invalidRange, parseContentRange, rangeHeader, resolveRange } from './download-body.js'
 import { downloadListed } from './download-listed.js'
+import { downloadKnown } from './known-object.js'
 import { isReadable, request } from './request-object.js'
 import { stat } from './stat.js'
 import { askForVersion, isOf, noSuchVersion } from './versions.js'
@@ -16,8 +18,9 @@ import { askForVersion, isOf, noSuchVersion } from './versions.js'
 const MAX_ATTEMPTS = 3
 
 /**
- * See Gateway.download. Needs one call on gateways that describe the object with its bytes (`objectHead`); on others,
- * it lists the object first and checks that the download agrees with the listing.
+ * See Gateway.download. Needs one call on gateways that describe the object with its bytes (`objectHead`), and where
+ * the bytes are those of a record. Otherwise it lists the object first and checks that the download agrees with the
+ * listing.
  */
 export async function download(
   client: GatewayClient,
@@ -26,9 +29,10 @@ export async function download(
   key: string,
   range: ByteRange | undefined,
   ref?: VersionRef,
+  known?: Known,
 ): Promise<Download> {
   if (ref && !features.versions) {
-    const current = await download(client, features, bucket, key, range)
+    const current = await download(client, features, bucket, key, range, undefined, known)
     if (isOf(current.object, ref)) return current
     current.discard()
     throw noSuchVersion(key, ref)
@@ -38,6 +42,8 @@ export async function download(
     const direct = await downloadDirectly(client, features, bucket, key, range, ref)
     if (direct) return direct
   }
+  const direct = known && (await downloadKnown(client, bucket, key, range, known))
+  if (direct) return direct
   // A caller who may not read the object must not learn anything about it, not even whether it exists.
   if (client.account && !(await isReadable(client, bucket, key))) throw noSuchKey(bucket, key)
   let difference = ''

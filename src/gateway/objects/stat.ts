@@ -1,6 +1,7 @@
 import { S3Error, unless } from '../../../common/errors/s3-error.js'
 import type { GatewayObject } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
+import type { Known } from '../../api/known-object.js'
 import type { VersionRef } from '../../api/versions.js'
 import { type GatewayClient, lookupClient } from '../client.js'
 import { nonsense } from '../errors.js'
@@ -8,6 +9,7 @@ import { isPartOfRoot, whyUnfit } from '../keys.js'
 import { toObject } from '../listing/listing-scanner.js'
 import { lookUp } from '../listing/look-up.js'
 import { askForRecord, factsFromHeaders } from '../object-facts.js'
+import { statKnown } from './known-object.js'
 import { isReadable, request } from './request-object.js'
 import { askForVersion, isOf, noSuchVersion } from './versions.js'
 
@@ -19,9 +21,10 @@ export async function stat(
   key: string,
   ref?: VersionRef,
   onMarker?: (error: S3Error) => void,
+  known?: Known,
 ): Promise<GatewayObject | undefined> {
   if (ref && !features.versions) {
-    const current = await stat(client, features, bucket, key)
+    const current = await stat(client, features, bucket, key, undefined, undefined, known)
     if (current && isOf(current, ref)) return current
     if ('id' in ref && ref.id !== 'null') throw noSuchVersion(key, ref)
     return undefined
@@ -33,6 +36,8 @@ export async function stat(
     // A listing has the current versions alone.
     if (ref) throw nonsense('does not describe a version of an object')
   }
+  const described = known && (await statKnown(client, bucket, key, known))
+  if (described) return described
   if (client.account && !(await isReadable(client, bucket, key))) return undefined
   const entry = await lookUp(lookupClient(client), features, bucket, key)
   if (entry && !entry.isPrefix) return toObject(features, entry)

@@ -427,7 +427,7 @@ t.test('an upload to a legacy gateway is tied to what is listed by a mark of its
   )
   const { client, gateway } = await start(t, script)
   const body = Buffer.from('0123456789')
-  t.strictSame(await send(client, body), { revision: REVISION, lastModified: LISTED.lastModified })
+  t.strictSame(await send(client, body), { revision: REVISION, lastModified: LISTED.lastModified, mark })
   t.equal((await client.download('b', 'k')).object.revision, REVISION)
   shown = () => 'somebody-else'
   t.match((await send(client, body)).revision, /^superseded\//)
@@ -457,4 +457,59 @@ t.test('an acknowledgement is worth nothing before the whole body has left', asy
     code: 'InternalError',
     message: /acknowledged an upload before it had received the whole body/,
   })
+})
+
+t.test('a legacy gateway is not asked for the listing of bytes that carry the mark of a record', async (t) => {
+  let answer: object = {}
+  let size = 10
+  const script = legacy((_, response) => {
+    const headers = { 'x-cloud-meta-dealgate-rev': 'mine', ...answer }
+    response.writeHead(200, { ...HEADERS, 'content-length': size, ...headers }).end('0123456789abc'.slice(0, size))
+  })
+  const { client, gateway } = await start(t, script)
+  const record = { mark: 'mine', revision: REVISION, size: 10 }
+  const known = async () => record
+  const get = (range?: { first: number }) => client.download('b', 'dir/k', range, undefined, known)
+  const calls = (method: string) => gateway.calls.filter((call) => call.method === method).length
+  const found = await get()
+  t.match(found.object, { revision: REVISION, lastModified: LISTED.lastModified, writeId: 'mine', size: 10 })
+  t.equal((await read(found)).toString(), '0123456789')
+  t.equal((await read(await get({ first: 7 }))).toString(), '789', 'a part of it')
+  await t.rejects(get({ first: 10 }), { code: 'InvalidRange', fields: { ActualObjectSize: 10 } })
+  t.match(await client.stat('b', 'dir/k', undefined, undefined, known), { revision: REVISION, writeId: 'mine' })
+  t.equal(calls('web.ListObjects'), 0, 'none of it was listed')
+
+  const large = async () => ({ ...record, size: 8 * 1024 + 1 })
+  await client.stat('b', 'dir/k', undefined, undefined, large)
+  t.equal(calls('web.ListObjects'), 1, 'the facts of a larger object cost no transfer')
+  const unconfirmed = async () => ({ ...record, revision: 'unconfirmed/mine' })
+  await client.download('b', 'dir/k', undefined, undefined, unconfirmed).then((download) => download.discard())
+  t.ok(calls('web.ListObjects') > 1, 'a record without a time says too little')
+
+  const differing: Record<string, () => void> = {
+    'another mark': () => {
+      answer = { 'x-cloud-meta-dealgate-rev': 'other' }
+    },
+    'no mark': () => {
+      answer = { 'x-cloud-meta-dealgate-rev': '' }
+    },
+    'the mark, copied by another program to other bytes at another time': () => {
+      answer = { 'last-modified': 'Thu, 01 Jan 2026 00:00:01 GMT' }
+    },
+    'the mark with another size': () => {
+      answer = {}
+      size = 13
+    },
+  }
+  for (const [name, make] of Object.entries(differing)) {
+    make()
+    const listed = calls('web.ListObjects')
+    // What is listed here is the object on record, so that the ordinary way refuses what differs from that, too.
+    await get().then(
+      (download) => download.discard(),
+      (error) => t.match(error, { code: 'ServiceUnavailable' }, name),
+    )
+    t.ok(calls('web.ListObjects') > listed, `${name}: the listing decides`)
+    await client.stat('b', 'dir/k', undefined, undefined, known)
+  }
 })
