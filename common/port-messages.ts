@@ -29,8 +29,14 @@ export type PortRequestMessage = readonly [
   body?: PortBody,
 ]
 
-/** A request; how many more bytes of an answer may be sent; or that the client has gone. */
-export type FromClient = PortRequestMessage | readonly [id: Id, granted: number] | readonly [id: Id]
+/**
+ * A request; how many more bytes of an answer may be sent, perhaps with the memory of a part that has been read; or
+ * that the client has gone.
+ */
+export type FromClient =
+  | PortRequestMessage
+  | readonly [id: Id, granted: number, memory?: ArrayBuffer]
+  | readonly [id: Id]
 
 /** Names of headers and their values in turn, as for `writeHead`. */
 type PortHeaders = readonly (string | number)[]
@@ -56,8 +62,11 @@ export interface Reads {
 
 /** A request whose answer is under way. */
 export interface RunningRead {
-  /** The client takes so many more bytes of the answer. */
-  granted(bytes: number): void
+  /**
+   * The client takes so many more bytes of the answer.
+   * @param memory of a part that it has read
+   */
+  granted(bytes: number, memory?: ArrayBuffer): void
   /** The client has gone. */
   cut(): void
 }

@@ -20,6 +20,8 @@ export interface ServiceResponse extends Writable {
   room?(): Promise<number>
   /** Sends a client in this process a chunk within the room, whose memory moves to it; absent for others. */
   give?(chunk: Uint8Array<ArrayBuffer>): void
+  /** Memory that such a client has given back, for a chunk of this size; undefined when there is none that fits. */
+  spare?(bytes: number): Buffer | undefined
 }
 
 /** Destination of a request body. */

@@ -16,10 +16,13 @@ export interface FileContent {
 }
 
 /** A response to a client in this process, which takes the memory of what is sent. */
-export type Giving = ServiceResponse & Required<Pick<ServiceResponse, 'room' | 'give'>>
+export type Giving = ServiceResponse & Required<Pick<ServiceResponse, 'room' | 'give' | 'spare'>>
 
-/** Bytes read per call. */
+/** Bytes read per call, for a socket. */
 export const CHUNK = 512 * 1024
+
+/** Bytes read per call for a client in this process: each chunk wakes four threads. */
+const GIVEN_CHUNK = 2 * CHUNK
 
 /**
  * Reads a span of an open file. For a socket it uses two buffers: one is filled while the other is being sent, and
@@ -27,6 +30,7 @@ export const CHUNK = 512 * 1024
  */
 export class FileReader {
   readonly #content: FileContent
+  readonly #client: Pick<Giving, 'spare'> | undefined
   readonly #chunkBytes: number
   readonly #last: number
   /** Position behind the last byte to read. */
@@ -41,30 +45,31 @@ export class FileReader {
 
   /**
    * @param size of the content, bytes
-   * @param gives whether each buffer moves to the client
+   * @param client in this process, to whom each buffer moves
    */
-  constructor(content: FileContent, size: number, { first, last }: Span, gives: boolean) {
+  constructor(content: FileContent, size: number, { first, last }: Span, client?: Pick<Giving, 'spare'>) {
     this.#chunkBytes = content.check?.chunkBytes ?? 1
     this.#content = content
+    this.#client = client
     this.#last = last
     this.#end = last < first ? first : Math.min(size, last - (last % this.#chunkBytes) + this.#chunkBytes)
     this.#first = first
     this.#position = first - (first % this.#chunkBytes)
     const all = Math.max(0, this.#end - this.#position)
     const bytes = Math.min(CHUNK, all)
-    this.#buffers = gives ? undefined : [Buffer.allocUnsafe(bytes), Buffer.allocUnsafe(all > bytes ? bytes : 0)]
+    this.#buffers = client ? undefined : [Buffer.allocUnsafe(bytes), Buffer.allocUnsafe(all > bytes ? bytes : 0)]
   }
 
   /**
    * The next bytes; undefined behind the last. Those that were returned before the last call may be overwritten.
    * @param most bytes that are wanted; more come where a chunk is longer
    */
-  async next(most = CHUNK): Promise<Buffer | undefined> {
+  async next(most = this.#most): Promise<Buffer | undefined> {
     const position = this.#position
     if (position >= this.#end) return undefined
     const { fd, check } = this.#content
     const whole = Math.max(this.#chunkBytes, most - (most % this.#chunkBytes))
-    const buffer = this.#buffer(Math.min(whole, CHUNK, this.#end - position))
+    const buffer = this.#buffer(Math.min(whole, this.#most, this.#end - position))
     let bytes = await readAt(fd, buffer, 0, position)
     while (check !== undefined && bytes < buffer.length) {
       const more = await readAt(fd, buffer, bytes, position + bytes)
@@ -99,6 +104,10 @@ export class FileReader {
     return copy
   }
 
+  get #most(): number {
+    return this.#client ? GIVEN_CHUNK : CHUNK
+  }
+
   get isAtEnd(): boolean {
     return this.#position >= this.#end
   }
@@ -118,7 +127,7 @@ export class FileReader {
 
   #buffer(bytes: number): Buffer {
     if (this.#buffers === undefined) {
-      this.#read = Buffer.allocUnsafeSlow(bytes)
+      this.#read = this.#client?.spare(bytes) ?? Buffer.allocUnsafeSlow(bytes)
       return this.#read
     }
     const buffer = this.#buffers[this.#turn].subarray(0, bytes)

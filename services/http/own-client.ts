@@ -29,7 +29,7 @@ export class OwnClient {
     const exchange = { request, response }
     this.#running.add(exchange)
     this.#serve(request, response)
-    return { granted: (bytes) => response.granted(bytes), cut: () => cut(exchange) }
+    return { granted: (bytes, memory) => response.granted(bytes, memory), cut: () => cut(exchange) }
   }
 
   /** Cuts the answers that are under way. */

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
+import { freeBuffer } from '../../common/free-buffer.js'
 import {
   FIRST_WINDOW_BYTES,
   type FromClient,
@@ -50,6 +51,9 @@ interface AnswerOutbox {
   pack(body: Buffer): PackedBody
 }
 
+/** Most chunks whose memory waits for the next ones: as many as are under way. */
+const MAX_SPARE = 2
+
 /** The answer to such a request, used as one of node:http. */
 export class PortResponse extends Writable {
   headersSent = false
@@ -62,6 +66,9 @@ export class PortResponse extends Writable {
   /** Bytes that the client has granted and that were not sent. */
   #room = FIRST_WINDOW_BYTES
   #waiting: (() => void) | undefined
+  /** Memory of chunks that the client has read. */
+  #spare: ArrayBuffer[] = []
+  #gives = false
 
   /** @param over called once, when nothing more is sent */
   constructor(id: number, outbox: AnswerOutbox, over: () => void) {
@@ -117,8 +124,18 @@ export class PortResponse extends Writable {
 
   /** Sends a chunk within the room, whose memory moves to the client. Not to be mixed with `write`. */
   give(chunk: Uint8Array<ArrayBuffer>): void {
+    this.#gives = true
     this.flushHeaders()
     this.#post(chunk)
+  }
+
+  /** Memory for the next chunk, of this size or somewhat more, that the client has given back. */
+  spare(bytes: number): Buffer | undefined {
+    const memory = this.#spare.pop()
+    if (memory === undefined) return undefined
+    if (memory.byteLength >= bytes && memory.byteLength < 2 * bytes) return Buffer.from(memory, 0, bytes)
+    freeBuffer(Buffer.from(memory))
+    return undefined
   }
 
   #post(chunk: Uint8Array<ArrayBuffer>): void {
@@ -140,10 +157,19 @@ export class PortResponse extends Writable {
     done(error)
   }
 
-  /** The client takes more bytes of the body. */
-  granted(bytes: number): void {
+  /**
+   * The client takes more bytes of the body.
+   * @param memory of a chunk that it has read
+   */
+  granted(bytes: number, memory?: ArrayBuffer): void {
+    if (memory) this.#keep(memory)
     this.#room += bytes
     if (this.#room > 0) this.#go()
+  }
+
+  #keep(memory: ArrayBuffer): void {
+    if (this.#gives && !this.#complete && this.#spare.length < MAX_SPARE) this.#spare.push(memory)
+    else freeBuffer(Buffer.from(memory))
   }
 
   #go(): void {
@@ -155,6 +181,8 @@ export class PortResponse extends Writable {
   #finish(): void {
     if (this.#complete) return
     this.#complete = true
+    for (const memory of this.#spare) freeBuffer(Buffer.from(memory))
+    this.#spare = []
     this.#over()
   }
 }
@@ -190,7 +218,8 @@ export class PortClients {
         running.set(id, { request, response })
         this.#running++
         this.#serve(request, response)
-      } else if (typeof what === 'number') running.get(id)?.response.granted(what)
+      } else if (typeof what === 'number')
+        running.get(id)?.response.granted(what, message[2] as ArrayBuffer | undefined)
       else cut(running.get(id))
     }
     this.#ports.add(port)

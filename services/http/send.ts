@@ -30,7 +30,9 @@ export async function replyContent(
   const sent = request.method === 'HEAD' ? undefined : content
   const chunks = sent?.fd === undefined ? await sent?.stream(first, last) : undefined
   const file =
-    sent?.fd === undefined ? undefined : new FileReader(sent, size, { first, last }, response.give !== undefined)
+    sent?.fd === undefined
+      ? undefined
+      : new FileReader(sent, size, { first, last }, response.give && (response as Giving))
   const begun = await file?.next(response.give ? FIRST_WINDOW_BYTES : CHUNK)
   const range = span === undefined ? [] : ['Content-Range', `bytes ${first}-${last}/${size}`]
   // Content-Length must follow Content-Disposition: Node decodes the latter as UTF-8 once it knows the former.

@@ -6,6 +6,9 @@ import { type BodyReceiver, lost, type RestResponse } from './response.js'
 import type { AnswerWindow } from './windows.js'
 import type { SentResponse } from './wire.js'
 
+/** How many more bytes of the body the gateway may send, and memory for them; or that the answer is not wanted. */
+export type Told = readonly [granted: number, memory?: ArrayBuffer] | readonly []
+
 /** One request, and its answer. */
 export class PortExchange implements SentResponse {
   readonly answered: Promise<RestResponse>
@@ -15,7 +18,7 @@ export class PortExchange implements SentResponse {
   status = 0
   headers: IncomingHttpHeaders = {}
   readonly #method: string
-  readonly #post: (...message: readonly [granted: number] | readonly []) => void
+  readonly #post: (...message: Told) => void
   readonly #over: () => void
   readonly #window: AnswerWindow
   #resolve!: (response: RestResponse) => void
@@ -34,16 +37,11 @@ export class PortExchange implements SentResponse {
   #failure: unknown
 
   /**
-   * @param post tells the gateway how many more bytes of the body it may send, or that the answer is not wanted
+   * @param post tells the gateway
    * @param over called when nothing more is expected
    * @param window closed when the receiver has returned everything
    */
-  constructor(
-    method: string,
-    post: (...message: readonly [granted: number] | readonly []) => void,
-    over: () => void,
-    window: AnswerWindow,
-  ) {
+  constructor(method: string, post: (...message: Told) => void, over: () => void, window: AnswerWindow) {
     this.#method = method
     this.#post = post
     this.#window = window
@@ -159,6 +157,21 @@ export class PortExchange implements SentResponse {
     if (bytes > 0) this.#post(bytes)
   }
 
+  /** More may come, and is wanted. */
+  get #isOpen(): boolean {
+    return !this.#complete && this.#failure === undefined
+  }
+
+  /** Gives the memory of a part back, which costs less than to free it here and to allocate it there. */
+  #return(part: Buffer, granted: number): void {
+    const { buffer } = part
+    if (granted > 0 && this.#left > 0 && buffer instanceof ArrayBuffer) this.#post(granted, buffer)
+    else {
+      freeBuffer(part)
+      this.#grant(granted)
+    }
+  }
+
   #lend(receiver: BodyReceiver, part: Buffer): void {
     const { length } = part
     const lent = performance.now()
@@ -166,9 +179,7 @@ export class PortExchange implements SentResponse {
     try {
       receiver.data(part, () => {
         this.#lent--
-        freeBuffer(part)
-        if (!this.#complete && this.#failure === undefined)
-          this.#grant(this.#window.returned(length, performance.now() - lent))
+        this.#return(part, this.#isOpen ? this.#window.returned(length, performance.now() - lent) : 0)
         this.#flow()
       })
     } catch (error) {

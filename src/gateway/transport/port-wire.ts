@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { type FromClient, type FromServer, PortOutbox, packed } from '../../../common/port-messages.js'
 import { fieldValue } from './framing.js'
-import { PortExchange } from './port-exchange.js'
+import { PortExchange, type Told } from './port-exchange.js'
 import { Windows } from './windows.js'
 import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
@@ -41,7 +41,7 @@ export class PortWire implements Wire {
     const id = this.#running.newId()
     const exchange = new PortExchange(
       method,
-      (...rest) => this.#post([id, ...rest]),
+      (...rest) => this.#post([id, ...rest], rest[1]),
       () => this.#over(id),
       this.#windows.open(),
     )
@@ -63,8 +63,8 @@ export class PortWire implements Wire {
     this.#port.close()
   }
 
-  #post(message: readonly [id: number, granted: number] | readonly [id: number]): void {
-    this.#outbox.post(message)
+  #post(message: readonly [id: number, ...Told], memory: ArrayBuffer | undefined): void {
+    this.#outbox.post(message, memory)
   }
 
   #over(id: number): void {

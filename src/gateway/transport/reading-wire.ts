@@ -35,9 +35,9 @@ export class ReadingWire implements Wire {
     let running: RunningRead | undefined
     const exchange = new PortExchange(
       method,
-      (...[granted]) => {
+      (...[granted, memory]) => {
         if (granted === undefined) running?.cut()
-        else running?.granted(granted)
+        else running?.granted(granted, memory)
       },
       () => this.#running.delete(exchange),
       this.#windows.open(),

@@ -1,7 +1,7 @@
 import { FIRST_WINDOW_BYTES } from '../../../common/port-messages.js'
 
 /** Most bytes of one answer that are under way. */
-const MAX_WINDOW_BYTES = 1024 * 1024
+const MAX_WINDOW_BYTES = 2 * 1024 * 1024
 
 /** Most bytes under way for all answers of a gateway, besides the first window of each. */
 const MAX_GRANTED_BYTES = 32 * 1024 * 1024
