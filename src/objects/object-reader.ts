@@ -1,4 +1,4 @@
-import { S3Error } from '../../common/errors/s3-error.js'
+import { S3Error, unless } from '../../common/errors/s3-error.js'
 import type { Logging } from '../../common/log.js'
 import type { CustomerKey } from '../api/encryption.js'
 import type { ByteRange, Download, Gateway } from '../api/gateway.js'
@@ -197,8 +197,11 @@ export class ObjectReader {
     ref?: VersionRef,
     onMarker?: (error: S3Error) => void,
   ): Promise<StoredObject | undefined> {
+    const { objectHead, objectRecords } = await through.features()
     for (let attempt = 1; ; attempt++) {
       const recorded = this.#deps.state.objects.get(bucket, key)
+      // A legacy gateway returns metadata with a download alone. Only what others have stored has no record.
+      if (!objectHead && !ref && (await recorded) === undefined) return this.#describe(through, bucket, key, undefined)
       const [object, last] = await Promise.all([
         through.stat(bucket, key, ref, onMarker, () => recorded.then(knownOf)),
         recorded,
@@ -207,15 +210,25 @@ export class ObjectReader {
       if (attempt < MAX_ATTEMPTS && isOvertaken(object, last)) continue
       const record = await recordOfVersion(this.#deps.state.objects, bucket, object, last)
       if (validRecord(object, record)) return joinRecord(bucket, object, record)
-      if (object.metadata && (object.writeId !== undefined || (await through.features()).objectRecords))
-        return joinRecord(bucket, object, record)
-      // A legacy gateway returns metadata with a download alone. Only what others have stored has no record.
-      const download = await through.download(bucket, key, undefined, ref)
-      const valid = confirmRecord(this.#deps, this.#logger, bucket, download.object, record)
-      const { object: reported, download: seen } = await this.#labelled(through, bucket, download, valid, ref)
-      seen.discard()
-      return joinRecord(bucket, reported, valid)
+      if (object.metadata && (object.writeId !== undefined || objectRecords)) return joinRecord(bucket, object, record)
+      return this.#describe(through, bucket, key, record, ref)
     }
+  }
+
+  /** The object as a download describes it, whose bytes are not read; undefined when there is none. */
+  async #describe(
+    through: Gateway,
+    bucket: string,
+    key: string,
+    record: ObjectRecord | undefined,
+    ref?: VersionRef,
+  ): Promise<StoredObject | undefined> {
+    const download = await unless('NoSuchKey', through.download(bucket, key, undefined, ref), undefined)
+    if (!download) return undefined
+    const valid = confirmRecord(this.#deps, this.#logger, bucket, download.object, record)
+    const { object, download: seen } = await this.#labelled(through, bucket, download, valid, ref)
+    seen.discard()
+    return joinRecord(bucket, object, valid)
   }
 }
 
