@@ -12,7 +12,7 @@ import { compareWithRecorded, lower, type Ratios, ratiosToBare, record } from '.
 import { markdownOf } from './report/markdown.js'
 import { type Results, resultsOf } from './report/results.js'
 import { pin } from './servers/program.js'
-import { BARE, DIRECT, PROXY, startBench } from './servers/start.js'
+import { BARE, DIRECT, OWN_S3, PROXY, startBench } from './servers/start.js'
 import type { Subject } from './servers/subject.js'
 
 const { values } = parseArgs({
@@ -64,7 +64,7 @@ async function run(): Promise<Results> {
         failures.push(...found.failures)
       }
       if (parts.includes('large')) {
-        const ways = bench.subjects.filter(({ name }) => [PROXY, BARE, DIRECT, 'nginx'].includes(name))
+        const ways = bench.subjects.filter(({ name }) => [PROXY, BARE, DIRECT, OWN_S3, 'nginx'].includes(name))
         const stores = bench.stores.filter(({ name }) => name === PROXY)
         cases.push(
           ...(await large(load, ways, stores, rounds, Number(values['size-mib'] ?? (values.full ? 1024 : 256)) * MIB)),

@@ -34,6 +34,8 @@ export interface Bench {
 export const PROXY = 'dealgate'
 export const BARE = 'bare Node proxy'
 export const DIRECT = 'gateway, directly'
+/** The S3 of a gateway that has one of its own, such as MinIO. */
+export const OWN_S3 = 'gateway, its own S3'
 export const EMBEDDED = 'dealgate, embedded gateway'
 const HOST = '127.0.0.1'
 const SYNCED = 'synced, with those that arrive at the same time'
@@ -61,6 +63,8 @@ async function startAll(options: StartOptions, programs: Program[]): Promise<Omi
     checks: 'bearer or URL token',
     durability: minio === undefined ? SYNCED : 'not synced',
     host: HOST,
+    // MinIO has no HEAD beside its S3, and lists one folder at a time.
+    ...(minio !== undefined && { foreign: true as const }),
   }
   const throughProxy = (name: string, program: Program, port: number): Subject => ({
     ...stated,
@@ -84,6 +88,12 @@ async function startAll(options: StartOptions, programs: Program[]): Promise<Omi
     ...gatewayRequests(gateway.port, gateway),
   }
   const subjects: Subject[] = [front, throughProxy(BARE, bare, Number(await bare.firstLine())), direct]
+  if (minio !== undefined) {
+    const { url: endpoint, accessKey, secretKey } = gateway
+    const requests = s3Requests({ endpoint, accessKey, secretKey, region: 'us-east-1' })
+    const checks = 'version 4 and the hash of the body'
+    subjects.push({ ...stated, name: OWN_S3, checks, port: gateway.port, processes: [behind], ...requests })
+  }
   const stores = [front]
   const absent: string[] = []
   if (options.peers) {
