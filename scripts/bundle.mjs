@@ -1,6 +1,7 @@
 // Bundles the program and its dependencies into `dist/app`, from which it starts: to load 1,200 files one by one costs
 // two thirds more CPU time at each start, and to compile them first more than 4 s. `node scripts/bundle.mjs` does
-// nothing if the bundle is newer than its sources.
+// nothing if the bundle is newer than its sources. The code is CommonJS, which scripts/load.mjs runs from V8's code cache;
+// the entries of the package are ES modules with the same exports.
 import {
   chmodSync,
   copyFileSync,
@@ -31,7 +32,11 @@ const app = join(root, 'dist/app')
 const vendor = join(root, 'console/vendor')
 const made = '.bundled'
 /** The program, and what it looks at before the bundle is loaded: copied as they are, for any Node.js reads them. */
-const COPIED = { 'cli.js': 'scripts/cli.mjs', 'needed-node.mjs': 'scripts/needed-node.mjs' }
+const COPIED = {
+  'cli.js': 'scripts/cli.mjs',
+  'load.js': 'scripts/load.mjs',
+  'needed-node.mjs': 'scripts/needed-node.mjs',
+}
 const SOURCES = [
   ...[
     'common',
@@ -54,7 +59,6 @@ const ENTRIES = {
   main: 'cli/main.ts',
   man: 'cli/man.ts',
   worker: 'services/worker.ts',
-  'commit-worker': 'services/network/pack/commit-worker.ts',
   'pack-worker': 'services/network/pack/pack-worker.ts',
   index: 'cli/index.ts',
   plugin: 'src/plugin.ts',
@@ -71,6 +75,12 @@ const ENTRIES = {
       .map((name) => [`plugin-${name}`, `plugins/${name}/index.ts`]),
   ),
 }
+
+/** Entries that keep their compiled code: a server, and the thread of its services. */
+const PROGRAMS = ['main', 'worker']
+
+/** Threads of their own file, as an ES module: a package in it has `await` at its top level, which CommonJS lacks. */
+const MODULES = { 'commit-worker': 'services/network/pack/commit-worker.ts' }
 
 /**
  * Express loads body-parser at its start, with 800 KB of character sets. The services read bodies by themselves, within
@@ -109,8 +119,48 @@ async function bundle(draft) {
   const begun = new Date()
   mkdirSync(draft, { recursive: true })
   const { rolldown } = await import('rolldown')
-  const build = await rolldown({
-    input: Object.fromEntries(Object.entries(ENTRIES).map(([name, source]) => [name, join(root, source)])),
+  const { parseAst } = await import('rolldown/parseAst')
+  const build = async (entries, options) => {
+    const made = await rolldown(inputOf(entries))
+    const { output } = await made.generate({
+      dir: draft,
+      comments: { legal: true, annotation: false, jsdoc: false },
+      ...options,
+    })
+    await made.close()
+    return output
+  }
+  const code = await build(ENTRIES, {
+    format: 'cjs',
+    exports: 'named',
+    entryFileNames: '[name]-[hash].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+  })
+  const modules = await build(MODULES, { format: 'esm', entryFileNames: '[name].js' })
+  const write = (fileName, text) => writeFileSync(join(draft, fileName), oneByteText(text))
+  for (const chunk of code) {
+    write(chunk.fileName, importingThroughLoader(chunk.code, parseAst))
+    if (chunk.isEntry) write(`${chunk.name}.js`, moduleOf(chunk))
+  }
+  for (const { fileName, code: text } of modules) write(fileName, text)
+  for (const [file, source] of Object.entries(COPIED)) copyFileSync(join(root, source), join(draft, file))
+  // `npm install --global .` links to it, and sets its mode only then.
+  chmodSync(join(draft, 'cli.js'), 0o755)
+  writeFileSync(join(draft, 'LICENSES.txt'), licences([...code, ...modules]))
+  // A source that has changed since the beginning may not be in the bundle.
+  writeFileSync(join(draft, made), '')
+  utimesSync(join(draft, made), begun, begun)
+  await bundleVendor(rolldown, draft)
+  // A server that runs may keep its compiled code there meanwhile.
+  rmSync(app, { recursive: true, force: true, maxRetries: 3 })
+  renameSync(draft, app)
+  await import('./man.mjs')
+}
+
+/** What rolldown reads, for entries by their names. */
+function inputOf(entries) {
+  return {
+    input: Object.fromEntries(Object.entries(entries).map(([name, source]) => [name, join(root, source)])),
     platform: 'node',
     // Nothing in them changes what a bundle contains.
     tsconfig: false,
@@ -125,27 +175,32 @@ async function bundle(draft) {
       },
       extensionAlias: { '.js': ['.ts', '.js'] },
     },
-  })
-  const { output } = await build.write({
-    dir: draft,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
-    comments: { legal: true, annotation: false, jsdoc: false },
-  })
-  await build.close()
-  for (const { fileName, code } of output) writeFileSync(join(draft, fileName), oneByteText(code))
-  for (const [file, source] of Object.entries(COPIED)) copyFileSync(join(root, source), join(draft, file))
-  // `npm install --global .` links to it, and sets its mode only then.
-  chmodSync(join(draft, 'cli.js'), 0o755)
-  writeFileSync(join(draft, 'LICENSES.txt'), licences(output))
-  // A source that has changed since the beginning may not be in the bundle.
-  writeFileSync(join(draft, made), '')
-  utimesSync(join(draft, made), begun, begun)
-  await bundleVendor(rolldown, draft)
-  rmSync(app, { recursive: true, force: true })
-  renameSync(draft, app)
-  await import('./man.mjs')
+  }
+}
+
+/** The ES module of an entry, with its exports. */
+function moduleOf({ name, fileName, exports }) {
+  if (PROGRAMS.includes(name))
+    return `import { run } from './load.js'\n\nrun(${JSON.stringify(name)}, './${fileName}')\n`
+  const members = exports.map((member) =>
+    member === 'default' ? 'export default code.default\n' : `export const ${member} = code.${member}\n`,
+  )
+  return `import { load } from './load.js'\n\nconst code = load('./${fileName}')\n${members.join('')}`
+}
+
+/** Node.js lets a script import only with experimental options: `import(name)` becomes a call of the loader. */
+function importingThroughLoader(code, parseAst) {
+  if (!/\bimport\s*\(/.test(code)) return code
+  const found = []
+  const visit = (node) => {
+    if (node === null || typeof node !== 'object') return
+    if (node.type === 'ImportExpression') found.push(node.start)
+    for (const part of Object.values(node)) visit(part)
+  }
+  visit(parseAst(code))
+  // From the last one, so that the others stay where they are.
+  for (const at of found.sort((a, b) => b - a)) code = `${code.slice(0, at)}$import${code.slice(at + 'import'.length)}`
+  return code
 }
 
 /**

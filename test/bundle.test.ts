@@ -31,7 +31,7 @@ t.test('npm start says that it builds, when it does', async (t) => {
 
 t.test('scripts of the bundle need one byte of memory for each character', async (t) => {
   const app = resolve('dist/app')
-  const scripts = readdirSync(app).filter((name) => name.endsWith('.js'))
+  const scripts = readdirSync(app).filter((name) => /\.c?js$/.test(name))
   const wide = scripts.filter((name) => /[\u{100}-\u{10ffff}]/u.test(readFileSync(join(app, name), 'utf8')))
   t.same(wide, [])
 })
@@ -39,7 +39,7 @@ t.test('scripts of the bundle need one byte of memory for each character', async
 t.test('the bundle leaves out the body parsers of Express, with their character sets', async (t) => {
   const app = resolve('dist/app')
   const texts = readdirSync(app)
-    .filter((name) => name.endsWith('.js'))
+    .filter((name) => /\.c?js$/.test(name))
     .map((name) => readFileSync(join(app, name), 'utf8'))
   t.ok(texts.some((text) => text.includes('The bundle has no body-parser.')))
   t.notOk(texts.some((text) => text.includes('require_cp949')))

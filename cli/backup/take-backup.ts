@@ -163,6 +163,8 @@ function* bodiesOf(index: Database | undefined, since?: number): Iterable<BodyFi
 const LEFT_OUT: readonly RegExp[] = [
   new RegExp(`^${LAST_BACKUP_FILE.replace('.', '\\.')}$`),
   /^(spool|access-logs)$/,
+  // Compiled code, where a container keeps it.
+  /^\.cache$/,
   /^services\/(network|kubo|payment)\/staging$/,
   /^services\/payment\/packing$/,
   new RegExp(`^services/${posix(BODIES)}$`),

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
-import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { CleanupStack } from '../../common/cleanup-stack.js'
 import { createLogger, type Logger } from '../../common/log.js'
@@ -24,15 +23,6 @@ const WATCHDOG = `
 const SAME_SIGNAL_MS = 500
 
 /**
- * Has V8 make no object old from the start, in any thread. It does so where it has seen many of a kind grow old, and
- * then each context of a request keeps the request until the whole heap is collected. With `RunningExchanges`, which
- * has the same reason, it brings a GET and a HEAD to 0.9 of the CPU time.
- */
-export function makeObjectsYoung(): void {
-  setFlagsFromString('--no-allocation-site-pretenuring')
-}
-
-/**
  * Runs until a signal. A failed start stops everything.
  * @param start resolves to the start message; `cleanup` gets what stops what it starts
  */
@@ -40,7 +30,6 @@ export async function runUntilSignal(
   config: Config,
   start: (log: Logger, cleanup: CleanupStack) => Promise<string>,
 ): Promise<void> {
-  makeObjectsYoung()
   const signalled = untilSignal()
   const log = createLogger({ level: config.logLevel, format: config.logFormat })
   boundStop(signalled, config, log)

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The folder of this package, with its package.json: its code may run from the sources' modules or from the bundle,
- * whose folder has a package.json of its own, but no licence.
+ * The folder of this package, with its package.json and its licence: its code may run from the sources' modules or from
+ * the bundle.
  */
 export function packageFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url))

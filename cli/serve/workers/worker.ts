@@ -11,7 +11,6 @@ import { processMetrics } from '../../process/process-metrics.js'
 import { startEndpoint } from '../endpoint.js'
 import { type GatewayInUse, obtainGateway, startEmbedded } from '../gateway.js'
 import { onReopen } from '../observability.js'
-import { makeObjectsYoung } from '../process.js'
 import type { Prepare, PreparedReload } from '../reload.js'
 import { servicesInWorkers } from '../server-options.js'
 import {
@@ -29,7 +28,6 @@ import { WORKER_NUMBER } from './supervisor.js'
  * use the data folder then.
  */
 export async function runWorker(): Promise<void> {
-  makeObjectsYoung()
   // A terminal sends its signals to all processes; the supervisor decides.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   // The supervisor passes it on to workers that may still be starting.
