@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { CsvError, Parser } from 'csv-parse'
 import { stringify } from 'csv-stringify'
 import { CID } from 'multiformats/cid'
+import { isMinerId, isUuid } from './ids.js'
 import { parsePrice } from './units.js'
 
 /** Most rows in one file. */
@@ -182,7 +183,6 @@ function explained({ code, records }: CsvError): TaskFileError {
 
 type Column = (typeof columns)[number][0]
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const MAX_URL = 2048
 const MAX_NAME = 1024
 
@@ -193,7 +193,7 @@ interface Kind<T> {
 
 const uuid: Kind<string> = {
   expected: 'a UUID',
-  read: (text) => (UUID.test(text.toLowerCase()) ? text.toLowerCase() : undefined),
+  read: (text) => (isUuid(text.toLowerCase()) ? text.toLowerCase() : undefined),
 }
 const cid: Kind<string> = { expected: 'a CID', read: (text) => (isCid(text) ? text : undefined) }
 const wholeNumber: Kind<number> = {
@@ -227,15 +227,6 @@ const kinds: { readonly [Name in Column]: Kind<string> | Kind<number> } = {
 
 /** Members that a column must have a value for. */
 const required: ReadonlySet<keyof TaskRow> = new Set(['fileSourceUrl'] as const)
-
-export function isUuid(text: string): boolean {
-  return UUID.test(text)
-}
-
-/** True for the form of an actor's id or a libp2p peer id; whether there is such a provider is another question. */
-export function isMinerId(text: string): boolean {
-  return /^[a-zA-Z0-9]{2,128}$/.test(text)
-}
 
 function isCid(text: string): boolean {
   if (text.length > 256) return false

@@ -3,7 +3,8 @@ export { CarReader, type OpenCar } from './car/car-reader.js'
 export { MAX_HEAD_BYTES, MAX_HEADER_BYTES, parseHeader, parseSection } from './car/car-sections.js'
 export { type CarSource, carOf } from './car/car-stream.js'
 export { createCommit } from './commit.js'
-export { dagNames, dagNamesInOrder, type Resolved, resolvePath } from './dag/dag-names.js'
+export { dagNames, dagNamesInOrder } from './dag/dag-names.js'
+export { type Resolved, resolvePath } from './dag/dag-tree.js'
 export { entryOf } from './dag/directory.js'
 export {
   type BlockSource,

@@ -6,7 +6,7 @@ import { abortable } from './car/car-file.js'
 import { carFileOf, carInOrder, copyInOrder } from './car/car-in-order.js'
 import { openCar } from './car/car-indexes.js'
 import { rootsOf } from './car/car-sections.js'
-import { DagTree } from './dag/dag-names.js'
+import { DagTree } from './dag/dag-tree.js'
 import { requireNames } from './dag/directory.js'
 import { type BlockSink, DAG_PB, type DagNode, digestOf, notRetrievable, putFile, readNode } from './dag/unixfs.js'
 

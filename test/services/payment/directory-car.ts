@@ -8,7 +8,7 @@ import * as raw from 'multiformats/codecs/raw'
 import { sha256 } from 'multiformats/hashes/sha2'
 import type { Test } from 'tap'
 import { carInOrder } from '../../../services/network/pack/car/car-in-order.js'
-import { DagTree } from '../../../services/network/pack/dag/dag-names.js'
+import { DagTree } from '../../../services/network/pack/dag/dag-tree.js'
 import { type DagNode, putFile } from '../../../services/network/pack/dag/unixfs.js'
 import { temporaryFolder } from '../../support/content/folders.js'
 
