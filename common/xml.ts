@@ -1,4 +1,4 @@
-import { Parser } from 'xml2js'
+import type { Parser } from 'xml2js'
 import { S3Error } from './errors/s3-error.js'
 import { S3_MEMBERS, S3_VALUES } from './s3-members.js'
 
@@ -90,6 +90,8 @@ export async function parseXml(bytes: Buffer, root: string): Promise<XmlNode> {
 export async function parseDocument(bytes: Buffer): Promise<{ readonly root: string; readonly node: XmlNode }> {
   const text = decodeUtf8(bytes)
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) throw malformed('Document type declarations are not accepted.')
+  // Loaded with the first document that is read: many servers write some, and read none.
+  const { Parser } = await import('xml2js')
   const parser = new Parser({
     explicitArray: true,
     explicitCharkey: true,

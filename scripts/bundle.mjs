@@ -15,7 +15,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 
@@ -82,17 +82,20 @@ const PROGRAMS = ['main', 'worker']
 /** Threads of their own file, as an ES module: a package in it has `await` at its top level, which CommonJS lacks. */
 const MODULES = { 'commit-worker': 'services/network/pack/commit-worker.ts' }
 
-/**
- * Express loads body-parser at its start, with 800 KB of character sets. The services read bodies by themselves, within
- * bounds of size and time (services/http/body.ts).
- */
-const WITHOUT_PARSERS = {
-  name: 'without-parsers',
-  load: (id) => (/[\\/]node_modules[\\/]body-parser[\\/]index\.js$/.test(id) ? NO_PARSERS : null),
-}
-const NO_PARSERS = `exports.json = exports.raw = exports.text = exports.urlencoded = () => {
+/** Modules of packages that the bundle replaces, by the ends of their paths. */
+const REPLACED = {
+  // Express loads body-parser at its start, with 800 KB of character sets. The services read bodies by themselves, within
+  // bounds of size and time (services/http/body.ts).
+  'node_modules/body-parser/index.js': `exports.json = exports.raw = exports.text = exports.urlencoded = () => {
   throw new Error('The bundle has no body-parser.')
-}`
+}`,
+  // The messages of zod in 50 languages, 340 KB that each start would load: those of dealgate are English.
+  'node_modules/zod/v4/locales/index.js': "export { default as en } from './en.js'",
+}
+const WITH_REPLACED = {
+  name: 'with-replaced',
+  load: (id) => Object.entries(REPLACED).find(([path]) => id.split(sep).join('/').endsWith(`/${path}`))?.[1] ?? null,
+}
 
 /** Dependencies that stay outside: those with native code or threads of their own, and those that may be absent. */
 const OUTSIDE = /^(@node-rs\/|@photostructure\/|nodemailer$|pg-native$|viem$|cloudflare:|node:)/
@@ -166,7 +169,7 @@ function inputOf(entries) {
     tsconfig: false,
     external: OUTSIDE,
     onLog,
-    plugins: [WITHOUT_PARSERS],
+    plugins: [WITH_REPLACED],
     resolve: {
       alias: {
         dealgate$: join(root, ENTRIES.index),

@@ -36,11 +36,13 @@ t.test('scripts of the bundle need one byte of memory for each character', async
   t.same(wide, [])
 })
 
-t.test('the bundle leaves out the body parsers of Express, with their character sets', async (t) => {
+t.test('the bundle leaves out the body parsers of Express and the languages of zod', async (t) => {
   const app = resolve('dist/app')
   const texts = readdirSync(app)
     .filter((name) => /\.c?js$/.test(name))
     .map((name) => readFileSync(join(app, name), 'utf8'))
   t.ok(texts.some((text) => text.includes('The bundle has no body-parser.')))
   t.notOk(texts.some((text) => text.includes('require_cp949')))
+  t.ok(texts.some((text) => text.includes('locales/en.js')))
+  t.notOk(texts.some((text) => text.includes('locales/de.js')))
 })

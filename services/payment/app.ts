@@ -1,27 +1,17 @@
-import type { Server } from 'node:http'
 import type { Express } from 'express'
 import { z } from 'zod'
-import type { HttpError } from '../http/errors.js'
-import { JSON_TYPE, replyJson } from '../http/reply.js'
-import {
-  answerErrors,
-  createAppServer,
-  healthCalls,
-  newApp,
-  refuseS3,
-  refuseUnknownCoding,
-  unknownPath,
-} from '../rest/app.js'
+import { replyJson } from '../http/reply.js'
+import { answerErrors, healthCalls, newApp, refuseS3, refuseUnknownCoding, unknownPath } from '../rest/app.js'
 import { describedBy, type ServiceFacts } from '../rest/openapi.js'
 import { routerOf } from '../rest/routes.js'
 import type { PaymentContext } from './context.js'
-import { PaymentError } from './errors.js'
+import { failureOf, PaymentError } from './errors.js'
 import { handlerOf, type PaymentRoute, UNCACHED } from './route.js'
 import { subjects } from './routes/index.js'
 import { withRoutesInWords } from './words.js'
 
 /** The storage payment API as an Express application. */
-function createPaymentApp(context: PaymentContext): Express {
+export function createPaymentApp(context: PaymentContext): Express {
   const { db, log } = context
   const app = newApp()
   app.use(refuseUnknownCoding)
@@ -57,22 +47,4 @@ const description: Omit<ServiceFacts<PaymentRoute>, 'subjects'> = {
   description: 'Files that wallets upload and pay for, and the contents of these.',
   bodyTypes: ({ files }) => (files ? ['multipart/form-data'] : ['application/json']),
   failure: z.object({ status: z.literal('error'), code: z.int(), message: z.string() }),
-}
-
-function failureOf(error: HttpError): object {
-  const { code, message } = PaymentError.of(error)
-  return { status: 'error', code, message }
-}
-
-/** Room for a JWT besides the other headers. Bytes. */
-const MAX_HEADER_BYTES = 16 * 1024
-
-/** Creates the HTTP server of the service; it does not listen yet. */
-export function createPaymentServer(context: PaymentContext): Server {
-  return createAppServer(createPaymentApp(context), {
-    maxHeaderBytes: MAX_HEADER_BYTES,
-    maxConnections: context.limits.maxConnections,
-    log: context.log,
-    describe: (error) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failureOf(error)) }),
-  })
 }

@@ -47,3 +47,9 @@ export class PaymentError extends HttpError {
     return new PaymentError(kind ?? 'structure', error.message, error.headers)
   }
 }
+
+/** What the service answers where it refuses a request. */
+export function failureOf(error: HttpError): object {
+  const { code, message } = PaymentError.of(error)
+  return { status: 'error', code, message }
+}

@@ -1,11 +1,9 @@
-import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.js'
-import { JSON_TYPE, replyJson } from '../http/reply.js'
+import { replyJson } from '../http/reply.js'
 import {
   answerErrors,
-  createAppServer,
   exchangeOf,
   healthCalls,
   newApp,
@@ -16,13 +14,14 @@ import {
 import { describedBy, type ServiceFacts } from '../rest/openapi.js'
 import { routerOf } from '../rest/routes.js'
 import type { PlatformContext } from './context.js'
+import { failure } from './failure.js'
 import { handlerOf, type PlatformRoute } from './route.js'
 import { subjects } from './routes/index.js'
 
 const NAME = 'the task platform'
 
 /** The task platform as an Express application. Clients take any status but 200 for a failure. */
-function createPlatformApp(context: PlatformContext): Express {
+export function createPlatformApp(context: PlatformContext): Express {
   const { db, log } = context
   const app = newApp()
   app.use(refuseUnknownCoding)
@@ -54,19 +53,4 @@ const description: ServiceFacts<PlatformRoute> = {
   subjects,
   bodyTypes: () => ['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
   failure: z.object({ status: z.literal('fail'), message: z.string() }),
-}
-
-const failure = (message: string) => ({ status: 'fail', message })
-
-/** Room for a JWT besides the other headers. Bytes. */
-const MAX_HEADER_BYTES = 16 * 1024
-
-/** Creates the HTTP server of the platform; it does not listen yet. */
-export function createPlatformServer(context: PlatformContext): Server {
-  return createAppServer(createPlatformApp(context), {
-    maxHeaderBytes: MAX_HEADER_BYTES,
-    maxConnections: context.limits.maxConnections,
-    log: context.log,
-    describe: ({ message }) => ({ type: String(JSON_TYPE[1]), text: JSON.stringify(failure(message)) }),
-  })
 }

@@ -1,4 +1,3 @@
-import type { Server } from 'node:http'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import { hasUnknownCoding } from '../../common/broken-request.js'
 import { awaitsContinue } from '../../common/expectation.js'
@@ -8,12 +7,9 @@ import { HttpError } from '../http/errors.js'
 import { answerHealth, isHealthCall } from '../http/health.js'
 import { reply } from '../http/reply.js'
 import { parseTarget } from '../http/routes.js'
-import { createHttpServer, type HttpServerOptions, unknownCoding } from '../http/server.js'
+import { unknownCoding } from '../http/server.js'
 import type { ServicesLog } from '../log.js'
 import { asHttpError } from './errors.js'
-
-type Req = Parameters<RequestHandler>[0]
-type Res = Parameters<RequestHandler>[1]
 
 /** An Express application that adds nothing of its own to an answer, and takes paths letter by letter. */
 export function newApp(): Express {
@@ -31,30 +27,11 @@ function firstValues(query: string | null): Record<string, string> {
   return Object.fromEntries([...new URLSearchParams(query ?? '')].reverse())
 }
 
-/** The server of an application; it does not listen yet. */
-export function createAppServer(app: Express, options: HttpServerOptions): Server {
-  return createHttpServer(options, (request, response) => {
-    // A client that disconnects must not stop the server.
-    response.on('error', () => {})
-    request.url = plainTarget(request.url ?? '/')
-    // The application answers every request, errors included: nothing may come to Express's own pages.
-    app(request as Req, response as Res, () => response.destroy())
-  })
-}
-
-/**
- * Path and query of a request target. Express would read a target that is absolute, or has one of the two characters,
- * by other rules than ours: it would end the path there, or find none.
- */
-function plainTarget(url: string): string {
-  const { path, query } = parseTarget(url)
-  const rooted = path.startsWith('/') ? path : `/${path}`
-  const plain = rooted.replaceAll('#', '%23').replaceAll('\xa0', '%A0')
-  return query === '' ? plain : `${plain}?${query.replaceAll(/[#\xa0]/g, encodeURIComponent)}`
-}
-
 /** A request in Express, for what all services share. */
-export function exchangeOf(request: Req, response: Res): HttpExchange {
+export function exchangeOf(
+  request: Parameters<RequestHandler>[0],
+  response: Parameters<RequestHandler>[1],
+): HttpExchange {
   const target = parseTarget(request.url)
   return { request, response, target, body: new BodyGate(response, awaitsContinue(response)) }
 }

@@ -89,3 +89,29 @@ t.test('a plugin loads the library of a format when a file has it', async (t) =>
   t.ok(loaded().includes('hyparquet-writer'))
   await server.stop()
 })
+
+/** The endpoints of the platform and the payment API, and what reads requests for deals: not for a store of objects. */
+const ON_REQUEST =
+  /^services\/((platform|payment)\/(app|route|routes\/.*)|rest\/(app|routes|openapi)|platform\/csv|network\/pack\/.*(directory|car-reader|unixfs))\.js$/
+const LIBRARIES = /^(express|csv-.*|ipfs-.*|@ipld\/(car|dag-pb)|@multiformats\/murmur3|xml2js|nodemailer|pg)$/
+
+t.test('embedded services load their applications at the first request for one', async (t) => {
+  const { server, loaded } = await startObserved(t, { args: ['--no-plugins'] })
+  await send(server, { method: 'PUT', target: '/photos' })
+  await send(server, { method: 'PUT', target: '/photos/a', body: Buffer.from('a') })
+  t.equal((await send(server, { method: 'GET', target: '/photos/a' })).body.toString(), 'a')
+  t.ok(loaded().includes('services/platform/platform.js'), 'the list is also that of the thread of the services')
+  t.same(
+    loaded().filter((name) => ON_REQUEST.test(name) || LIBRARIES.test(name)),
+    [],
+  )
+  // Of several at once, each is answered.
+  const live = await Promise.all([1, 2, 3].map(() => fetch(`${server.platform}/-/live`)))
+  t.same(
+    live.map(({ status }) => status),
+    [200, 200, 200],
+  )
+  t.ok(loaded().includes('services/platform/app.js'))
+  t.notOk(loaded().includes('services/payment/app.js'), 'the other application is not loaded')
+  await server.stop()
+})

@@ -12,7 +12,6 @@ import {
   type PackedCar,
   type ProposalRequest,
 } from '../network.js'
-import { wholeCar } from '../pack/car/car-reader.js'
 import type { DealRegistry } from '../proposal.js'
 import type { Cars, LooseCarTable } from './cars.js'
 import { applyFaults, type FaultTable } from './control.js'
@@ -73,6 +72,8 @@ export class EmbeddedOfflineDeals implements OfflineDeals {
     const { lifetime, commit } = this.#deps
     lifetime.check()
     const until = lifetime.until(signal)
+    // The reader of CARs and its libraries are much code, and few servers import deals.
+    const { wholeCar } = await import('../pack/car/car-reader.js')
     const { dataCid, size: carSize } = await wholeCar(file, until)
     return { file, dataCid, carSize, ...(await commit(file, { signal: until })) }
   }

@@ -1,6 +1,6 @@
 import { formatFil, parseFil, priceOfPiece } from '../../../network/fil.js'
 import { NetworkError, type OfflineDeals } from '../../../network/network.js'
-import { type TaskRow, writeTaskCsv } from '../../../platform/csv.js'
+import type { TaskRow } from '../../../platform/csv.js'
 import { parsePrice } from '../../../platform/units.js'
 import { GatewayError } from '../../errors.js'
 import { type DealMakerContext, walletOf } from '../deal-maker.js'
@@ -83,6 +83,7 @@ async function csvOf(
       }),
     }
   })
+  const { writeTaskCsv } = await import('../../../platform/csv.js')
   let csv = ''
   for await (const text of writeTaskCsv(rows)) csv += text
   return csv
