@@ -7,10 +7,10 @@ import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
 export type LoadingServices = Pick<ServicesThread, 'start' | 'discard'>
 
 /**
- * Most memory for young objects. With V8's default, 48, the process has 15 MiB more after a load, and requests cost as
- * much.
+ * Most memory for young objects. With V8's default, 48, the process has 25 MiB more after a load, with 12 it has 11
+ * more, and requests cost as much.
  */
-const resourceLimits = { maxYoungGenerationSizeMb: 12 }
+const resourceLimits = { maxYoungGenerationSizeMb: 6 }
 
 /** Has a thread load the services, beside what this thread has to load. Discard it if they are not started. */
 export function loadServices(): LoadingServices {

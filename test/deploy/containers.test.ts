@@ -79,6 +79,13 @@ t.test('the Dockerfile', async (t) => {
   t.same(await ended, [0, null])
 })
 
+t.test('a server in a container, by systemd and by npm start has the same small young generation', (t) => {
+  const files = ['deploy/docker/Dockerfile', 'deploy/systemd/dealgate.service', 'package.json']
+  const sizes = files.map((file) => /--max-semi-space-size=(\d+)/.exec(readFileSync(file, 'utf8'))?.[1])
+  t.same(sizes, ['2', '2', '2'])
+  t.end()
+})
+
 t.test('the compose files name what there is', async (t) => {
   for (const name of FILES) {
     const { services, volumes } = read(name)

@@ -56,7 +56,9 @@ t.test('the command of the unit tells systemd that it is ready, alive and about 
   t.same([settings(unit, 'Type'), settings(unit, 'NotifyAccess')], [['notify'], ['all']])
   const [program, ...args] = settings(unit, 'ExecStart')[0]?.split(' ') ?? []
   t.equal(program, PROGRAM)
-  const variables = settings(unit, 'Environment').flatMap((text) => text.split(' ').map((pair) => pair.split('=')))
+  const variables = settings(unit, 'Environment').flatMap((text) =>
+    text.split(' ').map((pair) => /^(.*?)=(.*)$/.exec(pair)?.slice(1) ?? []),
+  )
   const config = join(folder, 'config.json')
   writeFileSync(
     config,
