@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 import { large } from './cases/large.js'
 import type { CaseResult } from './cases/measure.js'
 import { type Counts, small } from './cases/small.js'
+import { goals } from './goals/run.js'
 import { Load } from './load/load.js'
 import { compareWithRecorded, lower, type Ratios, ratiosToBare, record } from './report/gate.js'
 import { markdownOf } from './report/markdown.js'
@@ -22,12 +23,15 @@ const { values } = parseArgs({
     check: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     rounds: { type: 'string' },
-    only: { type: 'string', default: 'small,large' },
+    only: { type: 'string' },
     quirks: { type: 'string', default: 'none' },
     minio: { type: 'string' },
     'size-mib': { type: 'string' },
     json: { type: 'string' },
     installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
+    goals: { type: 'boolean', default: false },
+    nodes: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '13' },
     pin: { type: 'boolean', default: false },
     'node-options': { type: 'string', default: '' },
   },
@@ -57,7 +61,7 @@ async function run(): Promise<Results> {
       if (values.pin) await separate(load, bench.subjects)
       const cases: CaseResult[] = []
       const failures: string[] = []
-      const parts = values.quick ? ['small'] : values.only.split(',')
+      const parts = values.quick ? ['small'] : (values.only ?? 'small,large').split(',')
       if (parts.includes('small')) {
         const found = await small(load, bench.subjects, bench.stores, rounds, values.quick ? QUICK : LONG)
         cases.push(...found.results)
@@ -94,15 +98,28 @@ async function measured(): Promise<Ratios> {
   return ratiosToBare(results.cases)
 }
 
-const ratios = await measured()
-if (values.record) await record(RECORDED, ratios)
-if (values.check) {
-  let grown = await compareWithRecorded(RECORDED, ratios)
-  if (grown.length > 0) {
-    console.log(`${grown.join('\n')}\nMeasured once more, because other programs may have disturbed the run.\n`)
-    grown = await compareWithRecorded(RECORDED, lower(ratios, await measured()))
+async function measuredAndChecked(): Promise<void> {
+  const ratios = await measured()
+  if (values.record) await record(RECORDED, ratios)
+  if (values.check) {
+    let grown = await compareWithRecorded(RECORDED, ratios)
+    if (grown.length > 0) {
+      console.log(`${grown.join('\n')}\nMeasured once more, because other programs may have disturbed the run.\n`)
+      grown = await compareWithRecorded(RECORDED, lower(ratios, await measured()))
+    }
+    for (const sentence of grown) console.error(sentence)
+    if (grown.length > 0) process.exitCode = 1
+    else console.log('CPU per operation is within a quarter of the recorded ratios.')
   }
-  for (const sentence of grown) console.error(sentence)
-  if (grown.length > 0) process.exitCode = 1
-  else console.log('CPU per operation is within a quarter of the recorded ratios.')
 }
+
+if (values.goals || values.nodes)
+  await goals({
+    rounds,
+    installed: values.installed,
+    minio: values.minio,
+    largeBytes: Number(values['size-mib'] ?? 1024) * MIB,
+    parts: values.nodes ? ['nodes'] : (values.only ?? '').split(',').filter(Boolean),
+    minutes: Number(values.minutes),
+  })
+else await measuredAndChecked()

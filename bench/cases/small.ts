@@ -14,7 +14,7 @@ export type Counts = Readonly<Record<Operation, number>>
 /** Measured together, because a round removes what it has stored. */
 const CASES: readonly (readonly Operation[])[] = [['GET'], ['HEAD'], ['PUT', 'DELETE'], ['LIST']]
 
-const NAMES: Readonly<Record<Operation, string>> = {
+export const NAMES: Readonly<Record<Operation, string>> = {
   GET: 'GET 1 KiB',
   HEAD: 'HEAD',
   PUT: 'PUT 1 KiB',
@@ -35,13 +35,14 @@ export async function small(
   rounds: number,
   counts: Counts,
 ): Promise<{ results: CaseResult[]; failures: string[] }> {
-  for (const store of stores) await fill(load, store)
+  for (const store of stores) if (!store.operations) await fill(load, store)
   const results: CaseResult[] = []
   const failures: (readonly [Operation, name: string, message: string])[] = []
   for (const operations of CASES) {
     const runs = new Map<Operation, Record<string, Run[]>>(operations.map((operation) => [operation, {}]))
     const once = async (subject: Subject, round: number | 'first') => {
       for (const operation of operations) {
+        if (!(subject.operations ?? operations).includes(operation)) continue
         if (failures.some(([at, name]) => at === operation && name === subject.name)) continue
         const paths = pathsOf(operation, subject, round, counts)
         const run = await one(load, subject, operation, counts[operation], paths).catch((error: Error) => {

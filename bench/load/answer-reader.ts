@@ -5,6 +5,8 @@ export interface Answer {
   /** Content-Length as announced; undefined for a chunked body. */
   readonly length: number | undefined
   readonly body: Buffer
+  /** The server closes the connection after it. */
+  readonly closes: boolean
 }
 
 /** Reads the answers on one connection, with bodies that fit into memory. Does as little as possible. */
@@ -32,20 +34,23 @@ export class AnswerReader {
     const announced = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
     const length = announced === undefined ? undefined : Number(announced)
     const chunked = /\r\ntransfer-encoding: *chunked/i.test(head)
-    if (bodiless || status === 204 || status === 304) return this.#done(status, length, Buffer.alloc(0), start)
+    const closes = /\r\nconnection: *close/i.test(head)
+    const done = (of: number | undefined, body: Buffer, end: number) =>
+      this.#done({ status, length: of, body, closes }, end)
+    if (bodiless || status === 204 || status === 304) return done(length, Buffer.alloc(0), start)
     if (chunked) {
       const found = dechunk(this.#received, start)
-      return found && this.#done(status, undefined, found.body, found.end)
+      return found && done(undefined, found.body, found.end)
     }
     if (length === undefined) throw new Error('an answer without a length')
     if (this.#received.length < start + length) return undefined
-    return this.#done(status, length, this.#received.subarray(start, start + length), start + length)
+    return done(length, this.#received.subarray(start, start + length), start + length)
   }
 
-  #done(status: number, length: number | undefined, body: Buffer, end: number): Answer {
+  #done(answer: Answer, end: number): Answer {
     if (this.#received.length > end) throw new Error('more bytes than the answer announced')
     this.#received = Buffer.alloc(0)
-    return { status, length, body }
+    return answer
   }
 }
 

@@ -38,7 +38,7 @@ function packetOf({ sends, size }: Requests, { head, path, text }: Shot): Buffer
   return Buffer.concat([Buffer.from(head, 'latin1'), body])
 }
 
-/** Sends one request after the other until none is left. */
+/** Sends one request after the other until none is left; anew connected where the server closes after an answer. */
 function oneConnection(
   job: Requests,
   packets: readonly Buffer[],
@@ -46,41 +46,45 @@ function oneConnection(
   latencies: number[],
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect(job.port, job.host)
-    const reader = new AnswerReader()
-    let current: number | undefined
-    let sent = 0
-    const fail = (error: Error) => {
-      socket.destroy()
-      reject(error)
-    }
-    const send = () => {
-      current = take()
-      if (current === undefined) {
+    let current = take()
+    const open = () => {
+      if (current === undefined) return resolve()
+      const socket = connect(job.port, job.host)
+      const reader = new AnswerReader()
+      let sent = 0
+      let answered = false
+      const fail = (error: Error) => {
         socket.destroy()
-        resolve()
-        return
+        reject(error)
       }
-      sent = performance.now()
-      socket.write(packets[current] as Buffer)
+      const send = () => {
+        answered = false
+        sent = performance.now()
+        socket.write(packets[current ?? 0] as Buffer)
+      }
+      socket.setNoDelay(true)
+      socket.on('error', fail)
+      socket.on('close', () => !answered && reject(new Error('the server closed the connection')))
+      socket.on('connect', send)
+      socket.on('data', (bytes) => {
+        const shot = job.shots[current ?? -1]
+        if (!shot || answered) return fail(new Error('an answer without a request'))
+        try {
+          const answer = reader.take(bytes, shot.head.startsWith('HEAD '))
+          if (!answer) return
+          latencies.push(performance.now() - sent)
+          compare(job, shot, answer)
+          answered = true
+          current = take()
+          if (current !== undefined && !answer.closes) return send()
+          socket.destroy()
+          open()
+        } catch (error) {
+          fail(error as Error)
+        }
+      })
     }
-    socket.setNoDelay(true)
-    socket.on('error', fail)
-    socket.on('close', () => current !== undefined && reject(new Error('the server closed the connection')))
-    socket.on('connect', send)
-    socket.on('data', (bytes) => {
-      const shot = job.shots[current ?? -1]
-      if (!shot) return fail(new Error('an answer without a request'))
-      try {
-        const answer = reader.take(bytes, shot.head.startsWith('HEAD '))
-        if (!answer) return
-        latencies.push(performance.now() - sent)
-        compare(job, shot, answer)
-        send()
-      } catch (error) {
-        fail(error as Error)
-      }
-    })
+    open()
   })
 }
 

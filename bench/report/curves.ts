@@ -9,6 +9,8 @@ export interface Chart {
   readonly x: string
   readonly y: string
   readonly curves: readonly Curve[]
+  /** Where the axis has no place for 0, this x stands for it. */
+  readonly zero?: number
 }
 
 const WIDTH = 720
@@ -17,10 +19,10 @@ const LEFT = 70
 const TOP = 40
 const PLOT = { width: 420, height: 260 }
 /** Told apart also without colours, by the forms of their points. */
-const COLOURS = ['#0b6bcb', '#c4314b', '#1a7f37', '#8250df', '#bf8700', '#57606a']
+const COLOURS = ['#0b6bcb', '#c4314b', '#1a7f37', '#8250df', '#bf8700', '#57606a', '#0a7ea4', '#953800']
 
 /** Curves over two logarithmic axes, as SVG. */
-export function drawCurves({ title, x, y, curves }: Chart): string {
+export function drawCurves({ title, x, y, curves, zero }: Chart): string {
   const points = curves.flatMap((curve) => curve.points)
   const across = axis(points.map(([at]) => at))
   const up = axis(points.map(([, value]) => value))
@@ -31,7 +33,7 @@ export function drawCurves({ title, x, y, curves }: Chart): string {
   const lines = [
     ...across.ticks.flatMap((at) => [
       `<path class="grid" d="M${px(at)} ${TOP}V${bottom}"/>`,
-      `<text x="${px(at)}" y="${bottom + 18}" text-anchor="middle">${short(at)}</text>`,
+      `<text x="${px(at)}" y="${bottom + 18}" text-anchor="middle">${at === zero ? '0' : short(at)}</text>`,
     ]),
     ...up.ticks.flatMap((value) => [
       `<path class="grid" d="M${LEFT} ${py(value)}H${right}"/>`,

@@ -51,7 +51,7 @@ export async function resultsOf(
 }
 
 /** With `+` if files differ from the commit. */
-function commit(): string {
+export function commit(): string {
   const cwd = fileURLToPath(new URL('.', import.meta.url))
   try {
     return execFileSync('git', ['describe', '--always', '--dirty=+', '--abbrev=7', '--exclude=*'], { cwd })

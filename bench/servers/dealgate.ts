@@ -41,6 +41,10 @@ interface ProxyStart {
   readonly nodeOptions?: readonly string[]
   readonly workers?: number
   readonly further?: readonly string[]
+  /** The program of Node; default that of the bench. */
+  readonly node?: string
+  /** Its standard error is dropped. */
+  readonly quiet?: boolean
 }
 
 /**
@@ -51,7 +55,7 @@ interface ProxyStart {
 export async function startProxy(
   folder: string,
   gateway: Gateway | undefined,
-  { nodeOptions = [], workers, further = [] }: ProxyStart = {},
+  { nodeOptions = [], workers, further = [], node = process.execPath, quiet = false }: ProxyStart = {},
 ): Promise<DealgateServer> {
   const keys = gateway && [
     ...['--gateway-access-key', gateway.accessKey, '--gateway-secret-key', gateway.secretKey],
@@ -63,8 +67,8 @@ export async function startProxy(
   const args = [CLI, 'serve', ...behind, ...QUIET, ...options, ...further]
   const program =
     workers === undefined
-      ? Program.node(args, { nodeOptions })
-      : new Program(process.execPath, [...args, '--workers', String(workers)])
+      ? Program.node(args, { nodeOptions, node, quiet })
+      : new Program(node, [...args, '--workers', String(workers)], { quiet })
   const started = JSON.parse(await program.firstLine()) as Endpoint
   return { ...started, program, port: portOf(started.endpoint) }
 }

@@ -10,11 +10,14 @@ import type { Subject } from './subject.js'
 const run = promisify(execFile)
 const KEYS = { accessKey: 'benchaccesskey', secretKey: 'benchsecretkey0123', region: 'us-east-1' }
 const S3RVER = '3.7.1'
-const VERSITYGW = 'v1.2.0'
+const VERSITYGW = 'v1.8.0'
 const S3PROXY = '2.6.0'
 
 interface Peer {
   readonly name: string
+  /** The folder of its program; default the name. */
+  readonly home?: string
+  readonly version?: string
   readonly checks: string
   readonly durability: string
   /** Installs what is missing below the folder. Throws if that does not work. */
@@ -30,6 +33,7 @@ const NOT_SYNCED = 'not synced: a crash of the machine may lose it'
 const PEERS: readonly Peer[] = [
   {
     name: 's3rver',
+    version: S3RVER,
     checks: 'version 4, with a fixed key pair; not the hash of the body',
     durability: NOT_SYNCED,
     keys: { accessKey: 'S3RVER', secretKey: 'S3RVER' },
@@ -63,28 +67,21 @@ const PEERS: readonly Peer[] = [
       return program
     },
   },
-  {
-    name: 'versitygw',
-    checks: 'version 4 and the hash of the body',
-    durability: NOT_SYNCED,
-    async install(folder) {
-      await mkdir(folder, { recursive: true })
-      const go = { cwd: folder, env: { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod', CGO_ENABLED: '0' } }
-      await run('go', ['mod', 'init', 'bench'], go).catch(() => {})
-      await run('go', ['mod', 'edit', `-require=github.com/versity/versitygw@${VERSITYGW}`], go)
-      await run('go', ['build', '-buildvcs=false', '-o', 'versitygw', 'github.com/versity/versitygw/cmd/versitygw'], go)
+  versitygw('versitygw', NOT_SYNCED, []),
+  // Without --keep-alive it closes each connection after one answer.
+  versitygw('versitygw --keep-alive', NOT_SYNCED, ['--keep-alive']),
+  // It has no option that syncs. In a folder with the attribute S of ext4, each write of the system is a synced one.
+  versitygw(
+    'versitygw --keep-alive, synced',
+    'synced by the attribute S of its folder',
+    ['--keep-alive'],
+    async (data) => {
+      await run('chattr', ['+S', data])
     },
-    async start(folder, data, port) {
-      const keys = ['--access', KEYS.accessKey, '--secret', KEYS.secretKey]
-      // Without --keep-alive it closes each connection after one answer.
-      const args = [...keys, '--port', `127.0.0.1:${port}`, '--quiet', '--keep-alive', 'posix', data]
-      const program = new Program(join(folder, 'versitygw'), args, { quiet: true })
-      await program.answers(port)
-      return program
-    },
-  },
+  ),
   {
     name: 's3proxy',
+    version: S3PROXY,
     checks: 'version 4 and the hash of the body',
     durability: NOT_SYNCED,
     async install(folder) {
@@ -113,8 +110,37 @@ const PEERS: readonly Peer[] = [
   },
 ]
 
+function versitygw(
+  name: string,
+  durability: string,
+  further: readonly string[],
+  prepare?: (data: string) => Promise<void>,
+): Peer {
+  return {
+    name,
+    home: 'versitygw',
+    version: VERSITYGW,
+    checks: 'version 4 and the hash of the body',
+    durability,
+    async install(folder) {
+      await mkdir(folder, { recursive: true })
+      const path = `${process.env.PATH}${delimiter}/usr/local/go/bin`
+      const env = { ...process.env, PATH: path, GOBIN: folder, GOTOOLCHAIN: 'local', CGO_ENABLED: '0' }
+      await run('go', ['install', `github.com/versity/versitygw/cmd/versitygw@${VERSITYGW}`], { cwd: folder, env })
+    },
+    async start(folder, data, port) {
+      await prepare?.(data)
+      const keys = ['--access', KEYS.accessKey, '--secret', KEYS.secretKey]
+      const args = [...keys, '--port', `127.0.0.1:${port}`, '--quiet', ...further, 'posix', data]
+      const program = new Program(join(folder, 'versitygw'), args, { quiet: true })
+      await program.answers(port)
+      return program
+    },
+  }
+}
+
 interface StartedPeers {
-  readonly subjects: (Subject & { readonly server: Endpoint })[]
+  readonly subjects: (Subject & { readonly server: Endpoint; readonly version?: string })[]
   /** A sentence for each peer that is not here. */
   readonly absent: string[]
 }
@@ -123,11 +149,18 @@ interface StartedPeers {
  * Starts the S3 servers of others, each with a folder of its own.
  * @param installed where their programs are, or will be
  * @param install fetches missing ones from their registries
+ * @param wanted their names; all of them by default
  */
-export async function startPeers(folder: string, installed: string, install: boolean): Promise<StartedPeers> {
+export async function startPeers(
+  folder: string,
+  installed: string,
+  install: boolean,
+  wanted: readonly string[] = PEERS.map(({ name }) => name),
+): Promise<StartedPeers> {
   const started: StartedPeers = { subjects: [], absent: [] }
-  for (const peer of PEERS) {
-    const home = join(installed, peer.name.replaceAll(' ', '-'))
+  for (const peer of PEERS.filter(({ name }) => wanted.includes(name))) {
+    // A folder for each version: another one is installed beside it.
+    const home = join(installed, [peer.home ?? peer.name, peer.version].filter(Boolean).join('-').replaceAll(' ', '-'))
     try {
       if (install) await installOnce(peer, home)
       const data = join(folder, 'peers', peer.name.replaceAll(' ', '-'))
@@ -146,6 +179,7 @@ export async function startPeers(folder: string, installed: string, install: boo
         port,
         processes,
         server,
+        ...(peer.version !== undefined && { version: peer.version }),
         ...s3Requests(server),
       })
     } catch (error) {

@@ -28,10 +28,16 @@ export class Program {
     if (this.pid === 0) throw new Error(`${command} does not start`)
   }
 
-  /** A program of Node, measured from within. */
-  static node(args: readonly string[], options: { nodeOptions?: readonly string[]; quiet?: boolean } = {}): Program {
+  /**
+   * A program of Node, measured from within.
+   * @param options.node the program of Node; default that of the bench
+   */
+  static node(
+    args: readonly string[],
+    options: { nodeOptions?: readonly string[]; quiet?: boolean; node?: string } = {},
+  ): Program {
     const probe = new URL('../usage/probe.js', import.meta.url).href
-    return new Program(process.execPath, ['--import', probe, ...(options.nodeOptions ?? []), ...args], {
+    return new Program(options.node ?? process.execPath, ['--import', probe, ...(options.nodeOptions ?? []), ...args], {
       ...options,
       probed: true,
     })

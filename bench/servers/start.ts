@@ -19,6 +19,8 @@ interface StartOptions {
   /** Also the embedded mode, nginx and the servers of others. */
   readonly peers: boolean
   readonly install: boolean
+  /** Names of the servers of others; all by default. */
+  readonly wanted?: readonly string[]
   readonly installed: string
 }
 
@@ -106,7 +108,7 @@ async function startAll(options: StartOptions, programs: Program[]): Promise<Omi
     }
     const embedded = await startProxy(folder, undefined)
     programs.push(embedded.program)
-    const peers = await startPeers(folder, options.installed, options.install)
+    const peers = await startPeers(folder, options.installed, options.install, options.wanted)
     programs.push(...peers.subjects.flatMap(({ processes }) => processes.map(({ program }) => program)))
     stores.push(dealgate(EMBEDDED, embedded, []), ...peers.subjects)
     subjects.push(...stores.slice(1))
@@ -116,7 +118,12 @@ async function startAll(options: StartOptions, programs: Program[]): Promise<Omi
   return { subjects, stores, absent }
 }
 
-function dealgate(name: string, server: DealgateServer, behind: Subject['processes']): Subject & { server: Endpoint } {
+/** A started dealgate as a subject. */
+export function dealgate(
+  name: string,
+  server: DealgateServer,
+  behind: Subject['processes'],
+): Subject & { server: Endpoint } {
   return {
     name,
     checks: 'version 4 and the hash of the body; access',

@@ -13,6 +13,8 @@ export interface Subject {
   readonly checks: string
   /** A server of others: if it fails, it is left out, and the bench goes on. */
   readonly foreign?: true
+  /** Those that are measured; all by default. */
+  readonly operations?: readonly Operation[]
   /** What an acknowledged write survives. */
   readonly durability: string
   readonly host: string

@@ -1,11 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Endpoint } from '../../test/suites/sign.js'
 import { measure } from '../cases/measure.js'
 import type { Job } from '../load/job.js'
 import { Load } from '../load/load.js'
 import { type Chart, type Curve, drawCurves } from '../report/curves.js'
-import { embeddedData } from '../servers/dealgate.js'
+import { embeddedData, makeBucket } from '../servers/dealgate.js'
+import { minioItself, startMinio } from '../servers/minio.js'
+import type { Program } from '../servers/program.js'
 import { EMBEDDED, PROXY, startBench } from '../servers/start.js'
 import type { Operation, Subject } from '../servers/subject.js'
 import { dealsUnderWay } from './deals-under-way.js'
@@ -15,11 +18,13 @@ const MIB = 1024 * 1024
 const CONNECTIONS = [1, 4, 16, 64, 256]
 const COUNT = 2000
 /** Those above SMALL are transfers over one connection. */
-const SIZES = [1, 1024, 32 * 1024, MIB, 16 * MIB, 256 * MIB, 1024 * MIB]
+const SIZES = [0, 1, 1024, 32 * 1024, MIB, 16 * MIB, 256 * MIB, 1024 * MIB]
 /** Bytes of a point, at most COUNT requests. */
 const BYTES = 64 * MIB
 const SMALL = 32 * 1024
-const KEYS = [1000, 10_000, 100_000, 1_000_000]
+const KEYS = [1000, 10_000, 100_000, 1_000_000, 10_000_000]
+/** Of no bytes, in a chart whose axis begins with a byte. */
+const ZERO = 0.1
 const READ = 1000
 /** More keys are written into the index of dealgate beside it; servers of others get no more than MOST_PUT, by PUT. */
 const MOST_SENT = 10_000
@@ -29,6 +34,8 @@ const SENT = 10_000
 
 interface CurvesOptions {
   readonly quirks: string
+  /** The program of MinIO, whose S3 is measured beside. */
+  readonly minio: string | undefined
   /** Where the charts are written. */
   readonly out: string
   readonly installed: string
@@ -42,20 +49,28 @@ interface CurvesOptions {
  * CPU of an operation at dealgate with its embedded gateway, and at the servers of others that are installed, over
  * connections, bytes of a body, and keys of a bucket, and over deals under way: charts for docs/scaling.md.
  */
-export async function curves({ quirks, out, installed, maxKeys, maxBytes, axes }: CurvesOptions): Promise<void> {
+export async function curves({ quirks, minio, out, installed, maxKeys, maxBytes, axes }: CurvesOptions): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'dealgate-bench-'))
   const load = new Load()
+  const programs: Program[] = []
   const bench = await startBench({
     folder,
     quirks,
     minio: undefined,
     nodeOptions: [],
     peers: true,
-    install: false,
+    install: true,
     installed,
+    wanted: ['versitygw --keep-alive', 's3rver'],
   })
   try {
-    const subjects = bench.stores.filter(({ name }) => name !== PROXY)
+    const subjects: (Subject & { readonly server: Endpoint })[] = bench.stores.filter(({ name }) => name !== PROXY)
+    if (minio !== undefined) {
+      const server = await startMinio(join(folder, 'beside'), minio)
+      programs.push(server.program)
+      subjects.push(minioItself(server))
+      await makeBucket(minioItself(server).server, 'bench')
+    }
     const point = async (subject: Subject, job: Job, operations: number) => {
       await subject.prepare?.()
       const { cpu } = await measure(load, subject, job, operations)
@@ -87,7 +102,7 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes, axes }
               console.log(`${subject.name}, ${operation}, ${x}: ${error.message.split('\n')[0]}`)
             })
             if (seconds === undefined) break
-            points.push([x, Math.max(seconds * 1e6, 1)])
+            points.push([x === 0 ? ZERO : x, Math.max(seconds * 1e6, 1)])
             console.log(`${name} ${subject.name} ${operation} ${x}: ${(seconds * 1e6).toFixed(0)} µs`)
           }
           if (points.length > 0)
@@ -111,7 +126,7 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes, axes }
     )
     await chart(
       'bytes',
-      { title: 'One body, over its bytes', x: 'bytes', y },
+      { title: 'One body, over its bytes', x: 'bytes', y, zero: ZERO },
       SIZES.filter((size) => size <= maxBytes),
       async (subject, operation, size) => {
         const place = `bytes-${size}`
@@ -129,7 +144,12 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes, axes }
           if (operation === 'GET') await transfer(true)
           return transfer(operation === 'PUT')
         }
-        const many = { size, place, keys: 4, count: Math.max(16, Math.min(COUNT, Math.round(BYTES / size))) }
+        const many = {
+          size,
+          place,
+          keys: 4,
+          count: Math.max(16, Math.min(COUNT, Math.round(BYTES / Math.max(1, size)))),
+        }
         if (operation === 'GET') await small(subject, 'PUT', { ...many, count: 4, connections: 1 })
         return small(subject, operation, many)
       },
@@ -163,6 +183,7 @@ export async function curves({ quirks, out, installed, maxKeys, maxBytes, axes }
       await draw('deals', { title: 'Over deals that are under way', x: 'deals under way', y, curves: found })
     }
   } finally {
+    for (const program of programs) await program.stop()
     await bench.stop()
     load.stop()
     await rm(folder, { recursive: true, force: true })

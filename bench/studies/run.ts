@@ -11,6 +11,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { minioOf } from '../servers/minio.js'
 import { authorizer } from './authorizer.js'
 import { cold } from './cold.js'
 import { curves } from './curves.js'
@@ -40,6 +41,7 @@ const { values } = parseArgs({
     out: { type: 'string', default: 'docs/pictures' },
     installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
     minutes: { type: 'string', default: '0' },
+    minio: { type: 'string' },
     quirks: { type: 'string', default: 'none' },
     'node-options': { type: 'string', default: '' },
   },
@@ -67,6 +69,7 @@ if (parts.includes('rss')) await rss(values.quirks, Number(values['rss-mib']) * 
 if (parts.includes('curves'))
   await curves({
     quirks: values.quirks,
+    minio: minioOf(values.minio),
     out: values.out,
     installed: values.installed,
     maxKeys: Number(values.keys),

@@ -23,6 +23,9 @@ const seeding = {
   },
 } satisfies Schema<unknown>
 
+/** Keys that get bodies: those of 10^7 would fill 12 GB, and a request for other keys reads none of them. */
+const WITH_BODIES = 1_000_000
+
 /** Gives a bucket of an embedded gateway objects of 1 KiB, `<prefix><from>` and so on: faster than PUT. */
 export async function seed(data: string, bucket: string, prefix: string, from: number, to: number): Promise<void> {
   const db = await openStore(seeding, { file: join(data, 'services', 'gateway', INDEX_FILE) }, silentLog)
@@ -31,7 +34,7 @@ export async function seed(data: string, bucket: string, prefix: string, from: n
       const last = Math.min(to, at + BATCH) - 1
       await db.transaction(async ({ objects, bodies }) => {
         await objects.run(at, last, bucket, prefix)
-        await bodies.run(at, last)
+        if (at < WITH_BODIES) await bodies.run(at, last)
       })
     }
   } finally {

@@ -6,6 +6,11 @@ import { allCommands, treeOf } from '../../cli/completion/command-tree.js'
 import { flagOf, optionNames, variableOf } from '../../cli/config/config.js'
 import { createProgram } from '../../cli/program.js'
 
+const V8 = [
+  ...['--perf-basic-prof', '--trace-gc-nvp', '--single-threaded-gc', '--no-parallel-scavenge', '--min-semi-space-size'],
+  ...['--max-semi-space-size', '--always-sparkplug', '--interrupt-budget'],
+]
+
 /** Flags of other programs that pages and messages name. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'aws-cli': [
@@ -15,8 +20,20 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   curl: ['--aws-sigv4', '--cacert'],
   restic: ['--retention-mode', '--retention-period', '--extend-object-locks', '--point-in-time'],
   rclone: ['--s3-versions', '--s3-version-at'],
-  'Node.js': ['--test', '--no-allocation-site-pretenuring', '--jitless', '--heap-growing-percent', '--import'],
-  bench: ['--only', '--minutes'],
+  'Node.js': ['--test', '--no-allocation-site-pretenuring', '--jitless', '--heap-growing-percent', '--import', ...V8],
+  bench: [
+    '--only',
+    '--minutes',
+    '--goals',
+    '--nodes',
+    '--rounds',
+    '--size-mib',
+    '--keys',
+    '--full',
+    '--check',
+    '--quick',
+  ],
+  versitygw: ['--keep-alive'],
 }
 
 /** What looks like a flag and is the end of a name that S3 reserves. */

@@ -1,5 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { readRuns } from '../../bench/results/runs.js'
+import { performanceTables } from '../../bench/results/tables.js'
 import { builtInPlugins as loadBuiltIns } from '../../cli/built-in-plugins.js'
 import { defaultText } from '../../cli/command.js'
 import { allCommands, sentence, treeOf } from '../../cli/completion/command-tree.js'
@@ -198,6 +200,9 @@ compare('docs/operations.md', 'quirks', quirkTable())
 compare('docs/reference/documents.md', 'documents', documentTable())
 compare('docs/tasks.md', 'endpoints', endpointTable())
 compare('docs/inventory.md', 'fields', fieldTable())
+const [newestRun] = readRuns('bench/results.json')
+if (!newestRun) throw new Error('bench/results.json has no run: npm run bench -- --goals')
+compare('docs/performance.md', 'performance', performanceTables(newestRun))
 
 const remedies = readFileSync('docs/guides/when-something-fails.md', 'utf8')
 t.same(
