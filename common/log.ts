@@ -1,5 +1,7 @@
+import { writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { type Logger as Pino, pino } from 'pino'
+import { LineBatch } from './files/line-batch.js'
 
 export type Logger = Pino
 
@@ -43,10 +45,33 @@ export function createLogger(options: LogOptions): Logger {
   return log
 }
 
+/** The place of the first digit of the level: a line of pino begins with `{"level":30`. */
+const LEVEL_AT = '{"level":'.length
+const WARN = '4'
+
+/** Lines for people appear at once; others wait for those that follow, unless they are warnings or errors. */
 function standardError(format: LogFormat = 'json'): NonNullable<LogOptions['to']> {
   const lines = pino.destination({ fd: STDERR, sync: false })
-  const forPeople = format === 'text' || (format === 'auto' && isatty(STDERR))
-  return forPeople ? { write: (line) => void lines.write(logText(line)) } : lines
+  if (format === 'auto' && isatty(STDERR)) return { write: (line) => void lines.write(logText(line)) }
+  const textOf = (batch: readonly string[]) => (format === 'text' ? batch.map(logText).join('') : batch.join(''))
+  const batch = new LineBatch({
+    write: (all) => void lines.write(textOf(all)),
+    writeNow(all) {
+      try {
+        lines.write(textOf(all))
+        lines.flushSync()
+      } catch {
+        // It closes itself where the event loop is empty.
+        writeSync(STDERR, textOf(all))
+      }
+    },
+  })
+  return {
+    write(line) {
+      batch.add(line)
+      if ((line[LEVEL_AT] ?? WARN) >= WARN) batch.flush()
+    },
+  }
 }
 
 /** Number of loggers at which those are forgotten that nothing uses any more. */

@@ -89,7 +89,7 @@ const rounds = (count, hours, files) => ({
 
 /** @type {Readonly<Record<string, readonly Run[]>>} */
 export const suites = {
-  door: [{ files: ['test/common', 'test/engines', 'test/history', 'test/promises', 'test/src'] }],
+  door: [{ files: ['test/common', 'test/engines', 'test/costs', 'test/history', 'test/promises', 'test/src'] }],
   'door-alone': [{ files: alone, env: { DEALGATE_TEST_PLUGINS: 'none' } }],
   services: [{ files: ['test/services'] }],
   plugins: [{ files: ['test/plugins', 'test/examples'] }],

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 
@@ -52,14 +53,28 @@ export class LineFile {
    * for a slow disk.
    */
   write(line: string, durable = this.#options.durable ?? false): Promise<void> {
-    const size = Buffer.byteLength(line) + 1
+    return this.#append(`${line}\n`, durable)
+  }
+
+  /** The same for several lines, which are written or refused together. */
+  writeAll(lines: readonly string[]): Promise<void> {
+    return this.#append(textOf(lines), this.#options.durable ?? false)
+  }
+
+  /** Appends lines before it returns, for a process that ends. Throws the system error. */
+  writeNow(lines: readonly string[]): void {
+    writeSync(this.#handle.fd, textOf(lines))
+  }
+
+  #append(text: string, durable: boolean): Promise<void> {
+    const size = Buffer.byteLength(text)
     const { path, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
     if (this.#waitingBytes > 0 && this.#waitingBytes + size > maxWaitingBytes)
       return Promise.reject(new Error(`too many lines wait to be written to ${path}`))
     this.#waitingBytes += size
     // What comes during a write is written by the next one.
     const batch = this.#next ?? this.#begin()
-    batch.lines.push(`${line}\n`)
+    batch.lines.push(text)
     batch.bytes += size
     batch.durable ||= durable
     return batch.written
@@ -107,6 +122,10 @@ export class LineFile {
       this.#waitingBytes -= batch.bytes
     }
   }
+}
+
+function textOf(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`
 }
 
 /** One call of the system unless the disk is full: calls of several processes do not mix. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { CleanupStack } from '../../common/cleanup-stack.js'
+import { LineBatch } from '../../common/files/line-batch.js'
 import type { Logger } from '../../common/log.js'
 import { openingFailure } from '../../common/opening-failure.js'
 import type { AuditLog } from '../../src/server/audit.js'
@@ -36,15 +37,18 @@ export async function openLogFiles({ config, log, cleanup }: LogFilesOptions): P
   }
   const access = accessLogFile === undefined ? undefined : await open('--access-log-file', accessLogFile)
   const audit = auditLog === undefined ? undefined : await open('--audit-log', auditLog)
+  const lines = access && accessLines(access, log)
+  cleanup.defer(() => lines?.flush())
   cleanup.defer(
     onReopen(() => {
+      lines?.flush()
       for (const file of [access, audit])
         file?.reopen().catch((err) => log.error({ err }, 'a log file could not be opened again'))
     }),
   )
   return {
     accessFormat,
-    ...(access && { accessLine: accessLines(access, log) }),
+    ...(lines && { accessLine: (line) => lines.add(line) }),
     ...(audit && {
       audit: { write: (entry, writing) => audit.write(JSON.stringify(entry), writing?.durable ?? true) },
     }),
@@ -63,18 +67,28 @@ export function openLogFile(flag: string, path: string): Promise<LineFile> {
 }
 
 /** The log of the server says once that lines are lost, and how many were, when the file takes lines again. */
-function accessLines(file: LineFile, log: Logger): (line: string) => void {
+function accessLines(file: LineFile, log: Logger): LineBatch {
   let lost = 0
-  return (line) =>
-    file.write(line).then(
-      () => {
-        if (lost > 0) log.warn({ lost }, 'the access log is written again, without some lines')
-        lost = 0
-      },
-      (err) => {
-        if (lost++ === 0) log.error({ err }, 'the access log cannot be written')
-      },
-    )
+  return new LineBatch({
+    write: (lines) =>
+      void file.writeAll(lines).then(
+        () => {
+          if (lost > 0) log.warn({ lost }, 'the access log is written again, without some lines')
+          lost = 0
+        },
+        (err) => {
+          if (lost === 0) log.error({ err }, 'the access log cannot be written')
+          lost += lines.length
+        },
+      ),
+    writeNow(lines) {
+      try {
+        file.writeNow(lines)
+      } catch (err) {
+        log.error({ err }, 'the last lines of the access log cannot be written')
+      }
+    },
+  })
 }
 
 /** @returns ends that */
