@@ -28,6 +28,9 @@ export function openSqlite<T>(file: string, schema: Schema<T>, keepRoom = false)
   }
 }
 
+/** Longest wait for a statement of a reader elsewhere, which holds the log while it runs, ms. */
+const MAX_READ_MS = 20
+
 /** Opens a database that stays as it is. */
 export function readSqlite(file: string): { readonly connection: Connection; close(): void } {
   const reader = openReader(file)
@@ -211,9 +214,9 @@ export class SqliteDatabase<T> implements Database<T> {
     }
   }
 
-  /** Does not wait for readers: a reader in this thread could not end meanwhile. */
+  /** Waits for readers of other threads and processes alone: a reader in this thread could not end meanwhile. */
   #truncateLog(): void {
-    this.#writer.exec('PRAGMA busy_timeout = 0')
+    this.#writer.exec(`PRAGMA busy_timeout = ${MAX_READ_MS}`)
     try {
       this.#writer.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } catch {

@@ -1,4 +1,4 @@
-import type { PortRequestMessage, Reads, RunningRead } from '../../../common/port-messages.js'
+import type { FromServer, PortRequestMessage, Reads, RunningRead } from '../../../common/port-messages.js'
 import { fieldValue } from './framing.js'
 import { PortExchange } from './port-exchange.js'
 import { Windows } from './windows.js'
@@ -32,12 +32,12 @@ export class ReadingWire implements Wire {
     const { method, path, body } = request
     if (!this.#reads.takes(method, path, body)) return this.#others.send(request)
     const fields = this.#fieldsOf(request)
-    let running: RunningRead | undefined
+    const read = new BegunRead()
     const exchange = new PortExchange(
       method,
       (...[granted, memory]) => {
-        if (granted === undefined) running?.cut()
-        else running?.granted(granted, memory)
+        if (granted === undefined) read.cut()
+        else read.granted(granted, memory)
       },
       () => this.#running.delete(exchange),
       this.#windows.open(),
@@ -45,10 +45,7 @@ export class ReadingWire implements Wire {
     this.#running.add(exchange)
     const message: PortRequestMessage =
       body === undefined ? [ID, method, path, fields] : [ID, method, path, fields, body]
-    this.#later(() => {
-      // Its sender may have given it up.
-      if (this.#running.has(exchange)) running = this.#reads.begin(message, (part) => exchange.take(part))
-    })
+    this.#later(() => read.begin(this.#reads, message, (part) => exchange.take(part)))
     return exchange
   }
 
@@ -84,3 +81,31 @@ export class ReadingWire implements Wire {
 
 /** Each request has messages of its own. */
 const ID = 0
+
+/** A request that is answered in this thread. What its client says may come before, or within, its begin. */
+class BegunRead implements RunningRead {
+  #running: RunningRead | undefined
+  #granted = 0
+  #wanted = true
+
+  begin(reads: Reads, request: PortRequestMessage, send: (message: FromServer) => void): void {
+    if (!this.#wanted) return
+    const running = reads.begin(request, (message) => {
+      // What a cut itself answers, within its call, is no failure of the gateway.
+      if (this.#wanted) send(message)
+    })
+    this.#running = running
+    if (!this.#wanted) running.cut()
+    else if (this.#granted > 0) running.granted(this.#granted)
+  }
+
+  granted(bytes: number, memory?: ArrayBuffer): void {
+    if (this.#running) this.#running.granted(bytes, memory)
+    else this.#granted += bytes
+  }
+
+  cut(): void {
+    this.#wanted = false
+    this.#running?.cut()
+  }
+}
