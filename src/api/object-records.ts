@@ -38,8 +38,8 @@ export interface ObjectRecord {
   /** Absent: the object belongs to the owner of its bucket, who alone has access. */
   readonly acl?: ObjectAcl
   /**
-   * Identifies the write that stored the bytes. Present where the gateway keeps it with them and has no other sign of
-   * an overwrite than a time: a download that shows it has these bytes.
+   * Identifies the write that stored the bytes, with the ETag of the gateway. Present where the gateway keeps it with
+   * them and has no other sign of an overwrite than a time: a download that shows it has these bytes.
    */
   readonly mark?: string
   /** See GatewayObject.versionId. Absent: the version was written before its bucket was versioned, and is `null`. */

@@ -75,6 +75,14 @@ export function revisionOf(features: GatewayFeatures, facts: VersionFacts): stri
   return `${facts.lastModified}/${facts.size}`
 }
 
+/**
+ * What a download shows of the write that stored its bytes: the id, which a program may copy to other bytes, and the
+ * ETag of the gateway, which then is another one, be it an MD5 or random.
+ */
+export function writeMarkOf(writeId: string, { etag = '' }: IncomingHttpHeaders): string {
+  return etag === '' ? writeId : `${writeId} ${etag}`
+}
+
 /** The time in the revision of an object of a gateway that has no generations; undefined in any other revision. */
 export function timeOfRevision(revision: string): string | undefined {
   const time = revision.slice(0, Math.max(0, revision.lastIndexOf('/')))

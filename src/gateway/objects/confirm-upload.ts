@@ -5,7 +5,7 @@ import { UNRESOLVED } from '../calls/in-doubt.js'
 import type { GatewayClient } from '../client.js'
 import { unavailable } from '../errors.js'
 import { MARKER_REVISION, unconfirmedRevision } from '../object-facts.js'
-import { writeIdOf } from './download-listed.js'
+import { writerOf } from './download-listed.js'
 import { stat } from './stat.js'
 
 export function resultOf({ revision, lastModified, etag, checksum, versionId }: GatewayObject): UploadResult {
@@ -38,10 +38,10 @@ export async function locate(
     if (!listed) return undefined
     // A folder has no mark and is the same whichever write made it.
     if (key.endsWith('/') && !features.anyKey) return { revision: MARKER_REVISION, lastModified: listed.lastModified }
-    const found = await writeIdOf(client, bucket, listed)
+    const found = await writerOf(client, bucket, listed)
     if (found === undefined) continue
-    if (found !== writeId) return undefined
-    return { ...resultOf(listed), mark: writeId }
+    if (found?.writeId !== writeId) return undefined
+    return { ...resultOf(listed), mark: found.mark }
   }
   throw unavailable(undefined, 'The object gateway does not show the object that it stored. Try again.')
 }
@@ -72,6 +72,6 @@ export async function confirm(
     const confirmed = client.inDoubt
       .findOutcome(Promise.reject(err), look, { logger })
       .then((found) => (found === UNRESOLVED ? undefined : found))
-    return { revision: unconfirmedRevision(writeId), lastModified: now, confirmed, problem: err, mark: writeId }
+    return { revision: unconfirmedRevision(writeId), lastModified: now, confirmed, problem: err }
   }
 }

@@ -1,7 +1,7 @@
 import type { ByteRange, Download, GatewayObject } from '../../api/gateway.js'
 import type { Known, KnownObject } from '../../api/known-object.js'
 import type { GatewayClient } from '../client.js'
-import { headerFacts, timeOfRevision } from '../object-facts.js'
+import { headerFacts, timeOfRevision, writeMarkOf } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
 import { disagreement } from './disagreement.js'
 import { DownloadBody, resolveRange } from './download-body.js'
@@ -69,7 +69,8 @@ async function openKnown(
   const { contentType, headers, metadata, writeId, encrypted } = headerFacts(client.names, response.headers, key, true)
   const { revision, size, mark } = expected
   const object = { key, size, lastModified, contentType, revision, headers, metadata, ...(encrypted && { encrypted }) }
-  if (writeId !== mark || disagreement(response, object) !== undefined) {
+  const isMarked = writeId !== undefined && writeMarkOf(writeId, response.headers) === mark
+  if (!isMarked || disagreement(response, object) !== undefined) {
     response.drain()
     return undefined
   }

@@ -420,14 +420,22 @@ t.test('an upload to a legacy gateway is tied to what is listed by a mark of its
       }
       const rev = shown(mark)
       response
-        .writeHead(200, { ...HEADERS, 'content-length': 10, ...(rev && { 'x-cloud-meta-dealgate-rev': rev }) })
+        .writeHead(200, {
+          ...HEADERS,
+          'content-length': 10,
+          ...(rev && { etag: '"of-the-gateway"', 'x-cloud-meta-dealgate-rev': rev }),
+        })
         .end('0123456789')
     },
     () => ({ ...LISTED, name: 'k' }),
   )
   const { client, gateway } = await start(t, script)
   const body = Buffer.from('0123456789')
-  t.strictSame(await send(client, body), { revision: REVISION, lastModified: LISTED.lastModified, mark })
+  t.strictSame(await send(client, body), {
+    revision: REVISION,
+    lastModified: LISTED.lastModified,
+    mark: `${mark} "of-the-gateway"`,
+  })
   t.equal((await client.download('b', 'k')).object.revision, REVISION)
   shown = () => 'somebody-else'
   t.match((await send(client, body)).revision, /^superseded\//)
@@ -463,11 +471,11 @@ t.test('a legacy gateway is not asked for the listing of bytes that carry the ma
   let answer: object = {}
   let size = 10
   const script = legacy((_, response) => {
-    const headers = { 'x-cloud-meta-dealgate-rev': 'mine', ...answer }
+    const headers = { etag: '"of-these"', 'x-cloud-meta-dealgate-rev': 'mine', ...answer }
     response.writeHead(200, { ...HEADERS, 'content-length': size, ...headers }).end('0123456789abc'.slice(0, size))
   })
   const { client, gateway } = await start(t, script)
-  const record = { mark: 'mine', revision: REVISION, size: 10 }
+  const record = { mark: 'mine "of-these"', revision: REVISION, size: 10 }
   const known = async () => record
   const get = (range?: { first: number }) => client.download('b', 'dir/k', range, undefined, known)
   const calls = (method: string) => gateway.calls.filter((call) => call.method === method).length
@@ -495,6 +503,9 @@ t.test('a legacy gateway is not asked for the listing of bytes that carry the ma
     },
     'the mark, copied by another program to other bytes at another time': () => {
       answer = { 'last-modified': 'Thu, 01 Jan 2026 00:00:01 GMT' }
+    },
+    'the mark, copied in the same second': () => {
+      answer = { etag: '"of-other-bytes"' }
     },
     'the mark with another size': () => {
       answer = {}
