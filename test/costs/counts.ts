@@ -81,4 +81,4 @@ export function compareWithRecorded(t: Test, name: string, counts: Readonly<Reco
   }
 }
 
-const REMEDY = 'UPDATE_COSTS=1 npm test -- test/costs records it anew'
+const REMEDY = 'test/README.md says how to record it anew'
