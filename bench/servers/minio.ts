@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Endpoint } from '../../test/suites/sign.js'
+import { type Endpoint, sign } from '../../test/suites/sign.js'
+import { until } from '../../test/support/waiting.js'
 import type { Gateway } from './dealgate.js'
 import { freePort, Program } from './program.js'
 import { s3Requests } from './s3-requests.js'
@@ -30,6 +31,12 @@ export async function startMinio(folder: string, program: string): Promise<Gatew
     quiet: true,
   })
   await server.answers(port)
+  // It answers before it knows its accounts.
+  const endpoint = { endpoint: `http://127.0.0.1:${port}`, region: 'us-east-1', ...ACCOUNT }
+  await until('MinIO serves its store', async () => {
+    const { headers } = sign(endpoint, { method: 'GET', target: '/' })
+    return (await fetch(`${endpoint.endpoint}/`, { headers })).ok
+  })
   return {
     ...ACCOUNT,
     program: server,
