@@ -94,6 +94,27 @@ t.test('writes, their ACLs and the records that they replace', async (t) => {
     t.equal(await status('foreigner', 'DELETE', '/box/k'), '204 ')
   })
 
+  t.test('a write is granted with all that its headers ask for, or not at all', async (t) => {
+    const tagged = { body: 'x', headers: { 'x-amz-tagging': 'lock=no' } }
+    t.equal(await status('owner', 'PUT', '/box', policy(allow('s3:PutObject'))), '204 ')
+    for (const who of ['foreigner', 'anonymous'] as const)
+      t.equal(await status(who, 'PUT', '/box/tagged', tagged), '403 AccessDenied', who)
+    t.equal(await status('owner', 'GET', '/box/tagged'), '404 NoSuchKey', 'nothing was stored')
+    t.equal(await status('owner', 'PUT', '/box', policy(allow('s3:PutObject', 's3:PutObjectTagging'))), '204 ')
+    for (const who of ['foreigner', 'anonymous'] as const)
+      t.equal(await status(who, 'PUT', '/box/tagged', tagged), '200 ', who)
+    t.equal(await status('owner', 'DELETE', '/box/tagged'), '204 ')
+
+    t.equal(await status('owner', 'PUT', '/open', { headers: ACLS }), '200 ')
+    const shown = { body: 'x', headers: PUBLIC }
+    const Resource = 'arn:aws:s3:::open/*'
+    t.equal(await status('owner', 'PUT', '/open', policy({ ...allow('s3:PutObject'), Resource })), '204 ')
+    t.equal(await status('foreigner', 'PUT', '/open/shown', shown), '403 AccessDenied')
+    const both = policy({ ...allow('s3:PutObject', 's3:PutObjectAcl'), Resource })
+    t.equal(await status('owner', 'PUT', '/open', both), '204 ')
+    t.equal(await status('foreigner', 'PUT', '/open/shown', shown), '200 ')
+  })
+
   t.test('each spelling of the source of a copy is the same to a condition', async (t) => {
     for (const key of ['secret/a', 'open']) t.equal(await status('owner', 'PUT', `/box/${key}`, { body: 'x' }), '200 ')
     const Condition = { StringLike: { 's3:x-amz-copy-source': 'box/secret/*' } }
