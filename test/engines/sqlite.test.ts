@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
 import { isReported } from '../../common/errors/s3-error.js'
+import { EmptyKinds } from '../../engines/sqlite/empty-kinds.js'
 import { openDatabase, SqliteRows } from '../../engines/sqlite/rows.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { keptLog } from '../support/server/kept-log.js'
@@ -72,4 +73,29 @@ t.test('a failing write is told to its writer', async (t) => {
   database.exec('PRAGMA max_page_count = 1000000')
   await rows.put('after', 'v')
   t.equal(rows.get('after'), 'v', 'and it works again when there is room')
+})
+
+t.test('a kind without records is looked for once a second, until one is written', async (t) => {
+  let [time, looks] = [0, 0]
+  let isThere = false
+  const empty = new EmptyKinds(
+    () => {
+      looks++
+      return isThere
+    },
+    () => time,
+  )
+  t.ok(empty.has('object:a'))
+  time = 999
+  t.ok(empty.has('object:b'))
+  t.ok(empty.knows('object'))
+  t.equal(looks, 1, 'not looked for again within a second')
+  time = 1000
+  t.notOk(empty.knows('object'))
+  isThere = true
+  t.notOk(empty.has('object:a'), 'what another program has written is seen then')
+  t.equal(looks, 2)
+  empty.wrote('upload:a')
+  t.notOk(empty.has('upload:b'))
+  t.equal(looks, 2, 'a kind with records is not looked for at all')
 })

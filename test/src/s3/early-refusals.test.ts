@@ -66,6 +66,9 @@ inEachMode(t, async (t, server) => {
     const part = (body: string) => ask('PUT', `/box/folder/?partNumber=1&uploadId=${id}`, {}, body)
     t.equal((await part('x')).short, server.mode === 'full' ? '200' : '400 InvalidArgument')
     t.equal((await part('')).short, '200')
+    const put = await ask('PUT', '/box/other/', {}, 'x')
+    t.equal(put.short, server.mode === 'full' ? '200' : '400 InvalidArgument', 'one byte')
+    if (server.mode !== 'full') t.match(put.message, /stores only empty objects/)
   })
 
   t.test('user metadata where none is kept', async (t) => {

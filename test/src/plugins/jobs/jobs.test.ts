@@ -214,8 +214,18 @@ t.test('what becomes of a job that committed', async (t) => {
     await t.rejects(first.jobs.cancel(id), { code: 'InvalidRequest' })
   }
   await first.stop()
+  // Each time that nobody knows the outcome, the next question comes later: the times asked double the pause.
+  for (const times of [2, 3]) {
+    const before = asks.length
+    const later = await open(t, data, [kind], { now: () => Date.now() + times * 3_600_000 })
+    await until('it has asked', () => asks.length >= before + 2)
+    const record = () => later.state.records<{ asked: number }>('jobs').get(lost.id)
+    await until('the question is counted', async () => (await record())?.asked === times)
+    await later.stop()
+  }
+  asks.length = 0
   known = true
-  const { jobs } = await open(t, data, [kind])
+  const { jobs } = await open(t, data, [kind], { now: () => Date.now() + 5 * 3_600_000 })
   t.match(await settled(jobs, lost), { status: 'Complete', result: 'found lost' }, 'asked at the start')
   t.match(await settled(jobs, bug), { status: 'Complete', result: 'found bug' })
   t.same(asks.sort(), [lost.id, bug.id].sort())
