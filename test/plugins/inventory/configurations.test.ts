@@ -108,6 +108,7 @@ t.test('the first inventory is due at once, and the others at midnight', async (
   t.equal(dueSince(daily, {}, now), daily.since)
   t.equal(dueSince(daily, after('2026-11-25T10:00:00Z'), at('2026-11-25T23:59:59Z')), undefined)
   t.equal(dueSince(daily, after('2026-11-25T10:00:00Z'), now), at('2026-11-26'))
+  t.equal(dueSince(daily, after('2026-11-26T00:00:00Z'), now), undefined, 'that of midnight is due once')
   t.equal(dueSince(daily, after('2026-11-20T10:00:00Z'), now), at('2026-11-26'), 'one stands for all that were missed')
   t.equal(dueSince(weekly, after('2026-11-25T10:00:00Z'), at('2026-11-28T23:59:59Z')), undefined)
   t.equal(dueSince(weekly, after('2026-11-25T10:00:00Z'), at('2026-11-29T00:00:00Z')), at('2026-11-29'))
