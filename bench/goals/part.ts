@@ -37,7 +37,7 @@ interface Described {
 }
 
 /** Values by subject, one for each round. */
-export type Samples = ReadonlyMap<string, readonly number[]>
+type Samples = ReadonlyMap<string, readonly number[]>
 
 /** The medians of the subjects, and those of the ratios of `dealgate` to each of them, round by round. */
 export function rowOf(described: Described, samples: Samples): Row {

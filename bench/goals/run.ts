@@ -18,7 +18,7 @@ import { start } from './start.js'
 import { workers } from './workers.js'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-export const RESULTS = join(ROOT, 'bench/results.json')
+const RESULTS = join(ROOT, 'bench/results.json')
 /** Runs that the file keeps. */
 const KEPT = 20
 
@@ -33,7 +33,7 @@ const MEASURES: Partial<Readonly<Record<Part, (context: GoalsContext) => Promise
   nodes,
 }
 
-export interface GoalsOptions {
+interface GoalsOptions {
   readonly rounds: number
   readonly largeBytes: number
   readonly installed: string

@@ -11,8 +11,8 @@ import type { SignIn } from '../../services/platform/users.js'
 import type { ServiceName } from '../../services/services.js'
 import { type LoadingServices, loadServices } from '../../services/start-in-worker.js'
 import { AWS_VARIABLES } from '../../services/store/s3-location.js'
-import type { KnownStores } from '../../src/api/gateway.js'
 import type { GatewayAccount } from '../../src/api/identity.js'
+import type { KnownStores } from '../../src/api/known-stores.js'
 import {
   createGatewayPool,
   type GatewayPool,

@@ -1,5 +1,5 @@
 /** Longest time that a line waits, ms. */
-export const LINE_BATCH_MS = 100
+const LINE_BATCH_MS = 100
 /** UTF-16 code units of a batch, above which it does not wait. */
 const MAX_LENGTH = 64 * 1024
 

@@ -7,7 +7,7 @@ import { connectionOf } from './sqlite-statements.js'
 const CACHE_KIB = 8192
 
 /** A connection that reads, and what closes it. */
-export interface SqliteReader {
+interface SqliteReader {
   readonly connection: Connection
   close(): void
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '../../common/log.js'
 import type { QuotaBounds } from '../../common/quota.js'
-import type { KnownStores } from '../api/gateway.js'
+import type { KnownStores } from '../api/known-stores.js'
 import type { Locks } from '../api/locks.js'
 import type { Signals } from '../api/state.js'
 import type { StoreIdentity } from './guard.js'

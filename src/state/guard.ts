@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pauseAfter } from '../../common/backoff.js'
 import { ReportedAlready, S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import type { KnownStores } from '../api/gateway.js'
+import type { KnownStores } from '../api/known-stores.js'
 
 interface GuardOptions {
   /** Name for the log. */

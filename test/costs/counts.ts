@@ -17,7 +17,7 @@ const BODY = Buffer.alloc(1024, 'body')
 
 export const BUCKET = 'counted'
 
-export interface CountedServer {
+interface CountedServer {
   readonly server: Dealgate
   /** What each thread of each process has counted. */
   counts(): Promise<readonly Counted[]>

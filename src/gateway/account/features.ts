@@ -1,6 +1,6 @@
 import { unless } from '../../../common/errors/s3-error.js'
-import type { KnownStores } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
+import type { KnownStores } from '../../api/known-stores.js'
 import type { BrandNames } from '../brand.js'
 import type { RpcResult } from '../calls/rpc-sender.js'
 import { nonsense } from '../errors.js'
