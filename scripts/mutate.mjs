@@ -4,6 +4,7 @@
 // nothing else here needs it, and it is larger than the server.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
 
 const VERSION = '9.6.1'
 const [room, ...files] = process.argv.slice(2)
@@ -26,6 +27,8 @@ const { status } = spawnSync('npm', ['exec', '--yes', ...packages, '--', 'stryke
   shell: process.platform === 'win32',
   env: {
     ...process.env,
+    // Each mutant is a process that compiles the same files: https://nodejs.org/api/module.html#module-compile-cache
+    NODE_COMPILE_CACHE: resolve('.tap/compiled'),
     MUTATE_FILES: (files.length > 0 ? files : [`src/${room}/**/*.ts`]).join(','),
     MUTATE_TESTS: tests.join(','),
   },

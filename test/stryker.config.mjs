@@ -22,7 +22,7 @@ export default {
   mutator: { excludedMutations: ['StringLiteral'] },
   concurrency: Number(process.env.MUTATE_JOBS ?? 2),
   timeoutMS: 60_000,
-  ignorePatterns: ['.tap', '.ci', 'bench/results', 'docs', 'man'],
+  ignorePatterns: ['.tap', '.ci', 'docs', 'man'],
   tempDirName: '.tap/stryker',
   reporters: ['clear-text', 'progress-append-only', 'html', 'json'],
   htmlReporter: { fileName: '.tap/mutation/index.html' },
