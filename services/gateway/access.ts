@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeJwt, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
+import type { MaybePromise } from '../../common/maybe-promise.js'
 import { DAY_SECONDS } from '../../common/time.js'
 import { type Failures, OwnFailures } from '../failure-table.js'
 import type { ClientAddress } from '../http/server.js'
@@ -32,15 +33,19 @@ const grants: Record<Policy, readonly Action[]> = {
  * pkg/policy/bucket-policy.go).
  * @param bucket undefined when it does not exist, which an account may learn
  */
-export async function isAllowed(
+export function isAllowed(
   policies: Policies,
   identity: Identity,
   action: Action,
   bucket: BucketRow | undefined,
   name: string,
-): Promise<boolean> {
+): MaybePromise<boolean> {
   if (identity !== 'anonymous' && (bucket === undefined || owns(identity, bucket))) return true
-  if (bucket === undefined) return false
+  return bucket === undefined ? false : isOpen(policies, action, bucket, name)
+}
+
+/** True when a policy of the bucket lets everyone perform the action. */
+async function isOpen(policies: Policies, action: Action, bucket: BucketRow, name: string): Promise<boolean> {
   return (await policies.of(bucket.id)).some(({ prefix, policy }) => {
     if (!grants[policy].includes(action)) return false
     return action === 'list' ? prefix === '' || prefix === name : name.startsWith(prefix)
@@ -160,15 +165,20 @@ export class Tokens {
     return sign(account, this.#urlSeconds)
   }
 
-  async accountOf(token: string): Promise<Account | undefined> {
+  accountOf(token: string): MaybePromise<Account | undefined> {
     const known = this.#known.get(token)
-    if (known !== undefined) {
-      const account = await this.#accounts.get(known.account.id)
-      if (account !== undefined && hasSameKeys(account, known.account)) {
-        return Date.now() < known.ends * 1000 ? account : undefined
-      }
-      this.#known.delete(token)
+    if (known === undefined) return this.#verify(token)
+    const account = this.#accounts.get(known.account.id)
+    if (account instanceof Promise) return account.then((now) => this.#confirm(token, known, now))
+    return this.#confirm(token, known, account)
+  }
+
+  /** @param account as it is now */
+  #confirm(token: string, known: VerifiedToken, account: Account | undefined): MaybePromise<Account | undefined> {
+    if (account !== undefined && hasSameKeys(account, known.account)) {
+      return Date.now() < known.ends * 1000 ? account : undefined
     }
+    this.#known.delete(token)
     return this.#verify(token)
   }
 

@@ -58,12 +58,12 @@ export function handlerOf<C extends ReadContext>(context: C, front: Front<C>): H
   const table = new RouteTable(front.endpoints.filter(served))
   return {
     log: context.log,
-    async handle({ request, response, target, body }) {
+    handle({ request, response, target, body }) {
       // Member by member, since this runs for each request: members behind a spread make a slow object.
       const anonymous: ExchangeIn<C> = { request, response, target, body, context, identity: 'anonymous' }
       if (front.admit(anonymous)) return
-      const identity = isKeyPairPath(anonymous) ? 'anonymous' : await identify(anonymous, front)
-      if (identity !== undefined) await route(table, front, { request, response, target, body, context, identity })
+      const isSigned = request.headers.authorization !== undefined && !isKeyPairPath(anonymous)
+      return isSigned ? routeIdentified(table, front, anonymous) : route(table, front, anonymous)
     },
     fail: (exchange, error) => replyRestError({ ...exchange, context, identity: 'anonymous' }, error),
     ready: () => context.db.read.accounts.first(),
@@ -88,7 +88,6 @@ async function identify<C extends ReadContext>(
   { refuseToken }: Front<C>,
 ): Promise<Identity | undefined> {
   const { context, request } = exchange
-  if (request.headers.authorization === undefined) return 'anonymous'
   const token = bearerOf(request)
   if (token === undefined) {
     replyXmlError(exchange, new GatewayError('UnsupportedAuthorization'))
@@ -98,6 +97,15 @@ async function identify<C extends ReadContext>(
   if (account !== undefined) return account
   refuseToken(exchange)
   return undefined
+}
+
+async function routeIdentified<C extends ReadContext>(
+  table: RouteTable<Endpoint<C>>,
+  front: Front<C>,
+  anonymous: ExchangeIn<C>,
+): Promise<void> {
+  const identity = await identify(anonymous, front)
+  if (identity !== undefined) await route(table, front, { ...anonymous, identity })
 }
 
 async function route<C extends ReadContext>(

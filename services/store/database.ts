@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { MaybePromise } from '../../common/maybe-promise.js'
 
 /** What a column holds. PostgreSQL's `bigint` becomes a number: no column exceeds 2^53. */
 export type Value = string | number | bigint | Uint8Array | null
@@ -16,7 +17,7 @@ export interface Statement {
    * The first row, as `get` returns it, for rows that are read with each request: the engine answers from memory while
    * it knows that the database has not changed. Absent where it cannot know.
    */
-  recent?<R = Row>(value: string | number): Promise<R | undefined>
+  recent?<R = Row>(value: string | number): R | undefined
   all<R = Row>(...values: readonly Value[]): Promise<R[]>
   /** Like `all`, with each row as an array of its columns: half the time where there are many rows. */
   arrays<R extends readonly Value[]>(...values: readonly Value[]): Promise<R[]>
@@ -168,7 +169,7 @@ export function tableOf<N extends string>(
 }
 
 /** The first row, from memory where the engine keeps it. */
-export function recent<R>(statement: Statement, value: string | number): Promise<R | undefined> {
+export function recent<R>(statement: Statement, value: string | number): MaybePromise<R | undefined> {
   return statement.recent ? statement.recent<R>(value) : statement.get<R>(value)
 }
 

@@ -33,7 +33,7 @@ function statement(
   let inArrays: StatementSyncInstance | undefined
   const kept = changes && new KeptRows(changes, (value) => prepared().get(value) as object | undefined)
   return {
-    ...(kept && { recent: async <R>(value: string | number) => kept.get(value) as R | undefined }),
+    ...(kept && { recent: <R>(value: string | number) => kept.get(value) as R | undefined }),
     async get<R>(...values: readonly Value[]) {
       mayRun?.(reads)
       return prepared().get(...values) as R | undefined

@@ -6,7 +6,7 @@ import type { RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import { isBearer } from '../auth/authenticate.js'
 import type { Row } from '../plugins/table.js'
-import { requireExpectedOwner, requireOwned } from './bucket-owner.js'
+import { isForOwner, requireExpectedOwner, statesOwner } from './bucket-owner.js'
 import { requireNeeds } from './needed-right.js'
 import { continuesUpload, requiredActions, uploadOf } from './required-actions.js'
 import { requireReadable } from './values/readable.js'
@@ -22,11 +22,12 @@ export async function authorize(row: Row, head: RequestHead, context: Context): 
   // the service behind the call, which decides.
   if (!isPassedOn(row.operation, context.caller, head)) await requireActions(row, head, context)
   // The right in the bucket: needed-right.ts.
-  await requireNeeds(row.operation, head, context)
+  const needs = requireNeeds(row.operation, head, context)
+  if (needs) await needs
   // The owner of the bucket, if the client names it: bucket-owner.ts. It may call the gateway.
-  await requireExpectedOwner(head, context)
+  if (statesOwner(head)) await requireExpectedOwner(head, context)
   // The ownership of data that only this server keeps. Last, because it calls the gateway.
-  await requireOwned(row.operation, head, context)
+  if (head.bucket !== undefined && isForOwner(row.operation)) await context.checks.requireOwner(head.bucket)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Context } from '../api/context.js'
 import type { AnyOperation } from '../api/operation.js'
-import type { RequestHead, S3Request } from '../api/request.js'
+import type { S3Request } from '../api/request.js'
 import { canonicalId, OWN_ID } from '../auth/credentials.js'
 import { copySourcePath } from '../http/addressing.js'
 
@@ -12,6 +12,11 @@ type OwnerContext = Pick<Context, 'caller' | 'authorizer' | 'checks' | 'own'>
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-owner-condition.html
  */
 const HEADERS = ['x-amz-expected-bucket-owner', 'x-amz-source-expected-bucket-owner'] as const
+
+/** True for a request that `requireExpectedOwner` has to do with: nearly none. */
+export function statesOwner({ headers }: Pick<S3Request, 'headers'>): boolean {
+  return HEADERS.some((name) => headers[name] !== undefined)
+}
 
 /** Throws AccessDenied if a header of the request states another owner than that of the bucket which it is about. */
 export async function requireExpectedOwner(
@@ -64,15 +69,11 @@ export async function requireBucketOwner(
   throw otherOwner(name)
 }
 
-/**
- * Throws AccessDenied for a caller who does not own the bucket whose data, of this server alone, the operation changes:
- * see Operation.access. Calls the gateway, so it runs after the checks that need no call.
- */
-export async function requireOwned(operation: AnyOperation, { bucket }: RequestHead, context: Context): Promise<void> {
+/** True for an operation that changes data, of this server alone, of a bucket that the caller has to own. */
+export function isForOwner(operation: AnyOperation): boolean {
   // A call that creates a job checks this itself: a repeated client token must return its job even if the bucket is
   // gone or the gateway is unreachable.
-  const asksLater = operation.call?.job !== undefined
-  if (operation.access === 'owner' && bucket !== undefined && !asksLater) await context.checks.requireOwner(bucket)
+  return operation.access === 'owner' && operation.call?.job === undefined
 }
 
 /** True for a bucket of the caller's account, and for one that does not exist. */

@@ -12,23 +12,34 @@ import { ofVersion } from './required-actions.js'
  *
  * A PUT or POST without `needs` keeps the server from starting (src/plugins/check-plugins.ts). The frame of calls
  * (`defineCall`) checks them itself.
+ * @returns undefined when nothing had to be asked for
  */
-export async function requireNeeds(operation: AnyOperation, head: RequestHead, context: Context): Promise<void> {
+export function requireNeeds(operation: AnyOperation, head: RequestHead, context: Context): Promise<void> | undefined {
   const { needs } = operation
   const { bucket, key } = head
-  if (bucket === undefined || (needs === undefined && !context.caller)) return
-  if (needs !== undefined && !context.caller && operation.access === 'anonymous') {
-    if (typeof needs === 'object' && 'some' in needs && (await mayOpen(operation, bucket, context))) return
-    const granted = key !== undefined && context.authorizer.granted('s3:PutObject', bucket, key)
-    return granted ? undefined : requirePublic(needs, bucket, key, context)
-  }
+  if (bucket === undefined || (needs === undefined && !context.caller)) return undefined
+  if (needs !== undefined && !context.caller && operation.access === 'anonymous')
+    return requireOpen(operation, needs, { bucket, key }, context)
   const asked = neededRight(operation)
-  if (asked === undefined) return
+  if (asked === undefined) return undefined
   if (asked === 'form') {
     if (context.caller) context.checks.requireSome(bucket, 'write')
   } else if ('some' in asked) context.checks.requireSome(bucket, asked.some)
   else if ('key' in asked) context.checks.requireKey(bucket, key ?? '', asked.key)
   else for (const access of asked.bucket) context.checks.requireWholeBucket(bucket, access)
+  return undefined
+}
+
+/** Throws for an anonymous caller whom neither the documents of the bucket nor the gateway's rules let in. */
+async function requireOpen(
+  operation: AnyOperation,
+  needs: NeededRight,
+  { bucket, key }: { readonly bucket: string; readonly key: string | undefined },
+  context: Context,
+): Promise<void> {
+  if (typeof needs === 'object' && 'some' in needs && (await mayOpen(operation, bucket, context))) return
+  const granted = key !== undefined && context.authorizer.granted('s3:PutObject', bucket, key)
+  if (!granted) await requirePublic(needs, bucket, key, context)
 }
 
 /** What an operation declares, or else what the gateway of a caller with rights asks of it: any right for a listing. */

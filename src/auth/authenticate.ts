@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { S3Error } from '../../common/errors/s3-error.js'
+import type { MaybePromise } from '../../common/maybe-promise.js'
 import type { CacheUse } from '../../common/metrics.js'
 import {
   ALGORITHM,
@@ -89,7 +90,29 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
   const remembered = new SignatureCache()
   const signerOf = createSigners(options)
 
-  async function version4(head: RequestHead, readBody: ReadWholeBody | undefined): Promise<Caller | undefined> {
+  async function version2(head: RequestHead, parsed: Version2Signature): Promise<Caller> {
+    const signer = await signerOf(parsed.accessKeyId, sentToken(head))()
+    const proof = verifyVersion2(head, parsed, signer.secretAccessKey, signedBasePaths)
+    const identity = await signer.admit()
+    return { identity, ...signedBy(VERSION_2, parsed), payload: version2Payload(head, parsed), proof }
+  }
+
+  /** Returns undefined for a request that is not signed with version 2. */
+  function readVersion2(head: RequestHead): Version2Signature | undefined {
+    const { authorization } = head.headers
+    const link = isVersion2Link(head)
+    if (!link && !isVersion2Header(authorization)) return undefined
+    if (options.signatureV2 === false) throw unsupportedAlgorithm(VERSION_2)
+    if (link && (authorization !== undefined || presignedBrand(head) !== undefined)) throw signedTwice()
+    if (!link && presignedBrand(head) !== undefined) throw signedTwice()
+    return link ? parseVersion2Link(head, now()) : parseVersion2Header(authorization ?? '', head, now())
+  }
+
+  return async (head, readBody) => {
+    // Browsers never sign a preflight: on a presigned URL, it carries the signature of the request that follows.
+    if (head.method === 'OPTIONS' || isBearer(head)) return undefined
+    const old = readVersion2(head)
+    if (old) return version2(head, old)
     const parsed = readSignature(head, remembered)
     if (parsed === undefined) return undefined
     const find = signerOf(parsed.accessKeyId, sentToken(head))
@@ -98,33 +121,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticate
     checkSignedHeaders(parsed, head)
     const signer = await find()
     const key = keys.get(signer, parsed.scope)
-    const { payloadHash, payload } = await readPayload(head, parsed, key, readBody)
+    const read = readPayload(head, parsed, key, readBody)
+    const { payloadHash, payload } = read instanceof Promise ? await read : read
     const hashDeclared = parsed.payloadHash !== undefined || parsed.presigned
     verifySignature(head, parsed, { key, payloadHash, hashDeclared, basePaths: signedBasePaths })
     const proof = { headers: parsed.signedHeaders, signature: parsed.signature.toLowerCase() }
-    return { identity: await signer.admit(), ...signedBy(ALGORITHM, parsed), payload, proof }
-  }
-
-  async function version2(head: RequestHead, parsed: Version2Signature): Promise<Caller> {
-    const signer = await signerOf(parsed.accessKeyId, sentToken(head))()
-    const proof = verifyVersion2(head, parsed, signer.secretAccessKey, signedBasePaths)
-    const identity = await signer.admit()
-    return { identity, ...signedBy(VERSION_2, parsed), payload: version2Payload(head, parsed), proof }
-  }
-
-  return async (head, readBody) => {
-    const { authorization } = head.headers
-    // Browsers never sign a preflight: on a presigned URL, it carries the signature of the request that follows.
-    if (head.method === 'OPTIONS' || isBearer(head)) return undefined
-    const link = isVersion2Link(head)
-    if (link || isVersion2Header(authorization)) {
-      if (options.signatureV2 === false) throw unsupportedAlgorithm(VERSION_2)
-      if (link && (authorization !== undefined || presignedBrand(head) !== undefined)) throw signedTwice()
-      if (!link && presignedBrand(head) !== undefined) throw signedTwice()
-    }
-    if (link) return version2(head, parseVersion2Link(head, now()))
-    if (isVersion2Header(authorization)) return version2(head, parseVersion2Header(authorization, head, now()))
-    return version4(head, readBody)
+    const admitted = signer.admit()
+    const identity = admitted instanceof Promise ? await admitted : admitted
+    return { identity, ...signedBy(ALGORITHM, parsed), payload, proof }
   }
 }
 
@@ -171,12 +175,12 @@ interface Payload {
   readonly payload: PayloadMode
 }
 
-async function readPayload(
+function readPayload(
   head: RequestHead,
   parsed: ParsedSignature,
   key: Buffer,
   readBody: ReadWholeBody | undefined,
-): Promise<Payload> {
+): MaybePromise<Payload> {
   const declared = parsed.payloadHash ?? (parsed.presigned ? UNSIGNED_PAYLOAD : undefined)
   if (declared !== undefined) {
     const form = parsed.presigned ? 'any' : 'strict'
@@ -191,8 +195,10 @@ async function readPayload(
       fields: { MissingHeaderName: 'x-amz-content-sha256' },
     })
   }
-  const bytes = await readBody()
-  return { payloadHash: hash('sha256', bytes, 'hex'), payload: { kind: 'buffered', bytes } }
+  return readBody().then((bytes) => ({
+    payloadHash: hash('sha256', bytes, 'hex'),
+    payload: { kind: 'buffered', bytes },
+  }))
 }
 
 function chunkSigning(parsed: ParsedSignature, key: Buffer): ChunkSigning {

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../common/maybe-promise.js'
 import type { Gateway } from '../api/gateway.js'
 import type { GatewayCall } from '../api/gateway-call.js'
 
@@ -71,11 +72,11 @@ type AnyMethod = (...args: readonly unknown[]) => unknown
  */
 export function wrapGateway(gatewayFor: (use: GatewayUse) => Gateway, own?: Partial<Gateway>): Gateway
 export function wrapGateway(
-  gatewayFor: (use: GatewayUse) => Promise<Gateway>,
+  gatewayFor: (use: GatewayUse) => MaybePromise<Gateway>,
   own: Partial<Gateway> & Pick<Gateway, 'upload'>,
 ): Gateway
 export function wrapGateway(
-  gatewayFor: (use: GatewayUse) => Gateway | Promise<Gateway>,
+  gatewayFor: (use: GatewayUse) => MaybePromise<Gateway>,
   own: Partial<Gateway> = {},
 ): Gateway {
   const wrapped: Partial<Record<keyof Gateway, AnyMethod>> = {}
@@ -84,7 +85,10 @@ export function wrapGateway(
     const asked: AnyMethod =
       name === 'upload'
         ? (...args) => use(gatewayFor(useOf(name, args)) as Gateway, args)
-        : async (...args) => use(await gatewayFor(useOf(name, args)), args)
+        : async (...args) => {
+            const gateway = gatewayFor(useOf(name, args))
+            return use(gateway instanceof Promise ? await gateway : gateway, args)
+          }
     wrapped[name] = (own[name] as AnyMethod | undefined) ?? asked
   }
   return wrapped as unknown as Gateway

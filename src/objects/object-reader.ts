@@ -79,11 +79,13 @@ export class ObjectReader {
       // What was opened lately is the current version, or another one.
       const expected = attempt === 1 && range && !ref ? encryption.opener.expect({ bucket, key }, range) : undefined
       const first = expected ?? (range && customer ? encryption.opener.beginning : range)
-      const opened = await this.#open(bucket, key, first, ref, customer).catch(async (error) => {
-        if (expected) return undefined
+      let opened: Awaited<ReturnType<ObjectReader['openStored']>>
+      try {
+        opened = await this.#open(bucket, key, first, ref, customer)
+      } catch (error) {
+        if (expected) continue
         throw isOutside(error) ? await this.#outside(bucket, key, error, ref) : error
-      })
-      if (!opened) continue
+      }
       const { object } = opened
       if (!object.encrypted) {
         if (!expected && !customer) return opened
@@ -136,16 +138,13 @@ export class ObjectReader {
       record.catch(() => {})
       try {
         const asked = await gateway.download(bucket, key, range, ref, () => record.then(knownOf))
-        if (attempt < MAX_ATTEMPTS && isOvertaken(asked.object, await record)) {
+        const last = await record
+        if (attempt < MAX_ATTEMPTS && isOvertaken(asked.object, last)) {
           asked.discard()
           continue
         }
-        const known = await recordOfVersion(this.#deps.state.objects, bucket, asked.object, await record).catch(
-          (error) => {
-            asked.discard()
-            throw error
-          },
-        )
+        const own = recordOfVersion(state.objects, bucket, asked.object, last)
+        const known = own instanceof Promise ? await discardingUnless(own, asked) : own
         const valid = confirmRecord(this.#deps, this.#logger, bucket, asked.object, known)
         const { object, download } = await this.#labelled(gateway, bucket, asked, valid, ref, customer)
         return { object: joinRecord(bucket, object, valid), download }
@@ -208,7 +207,8 @@ export class ObjectReader {
       ])
       if (!object) return ref ? undefined : findMarker(through, bucket, key, last)
       if (attempt < MAX_ATTEMPTS && isOvertaken(object, last)) continue
-      const record = await recordOfVersion(this.#deps.state.objects, bucket, object, last)
+      const own = recordOfVersion(this.#deps.state.objects, bucket, object, last)
+      const record = own instanceof Promise ? await own : own
       if (validRecord(object, record)) return joinRecord(bucket, object, record)
       if (object.metadata && (object.writeId !== undefined || objectRecords)) return joinRecord(bucket, object, record)
       return this.#describe(through, bucket, key, record, ref)
@@ -240,6 +240,16 @@ const REPLACED = 'The object is being overwritten repeatedly. Try again.'
 function ofVersion(gateway: Gateway, { versionId, revision }: StoredObject): Pick<Gateway, 'download'> {
   if (versionId === undefined) return gateway
   return { download: (bucket, key, range) => gateway.download(bucket, key, range, { revision }) }
+}
+
+/** Waits for the record of a download, which is not wanted if that cannot be read. */
+async function discardingUnless<T>(record: Promise<T>, download: Download): Promise<T> {
+  try {
+    return await record
+  } catch (error) {
+    download.discard()
+    throw error
+  }
 }
 
 function isOutside(error: unknown): error is S3Error {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { checksumAlgorithms } from '../../common/checksums/checksums.js'
+import type { MaybePromise } from '../../common/maybe-promise.js'
 import type { ObjectAcl } from '../api/access.js'
 import type { Gateway, GatewayObject } from '../api/gateway.js'
 import type { KnownObject } from '../api/known-object.js'
@@ -157,12 +158,12 @@ export function decidingRecord(
  * The record of an object. In a versioned bucket, the last one of the key may be that of another version.
  * @param last the last record of the key, read at the same time as the object, or earlier
  */
-export async function recordOfVersion(
+export function recordOfVersion(
   records: Pick<ObjectRecords, 'ofRevision'>,
   bucket: string,
   { key, revision, versionId }: GatewayObject,
   last: ObjectRecord | undefined,
-): Promise<ObjectRecord | undefined> {
+): MaybePromise<ObjectRecord | undefined> {
   return versionId === undefined || last?.revision === revision ? last : records.ofRevision(bucket, key, revision)
 }
 

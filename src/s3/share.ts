@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { S3Error } from '../../common/errors/s3-error.js'
+import type { MaybePromise } from '../../common/maybe-promise.js'
 import type { Session } from '../api/identity.js'
 import type { Reply, RequestHead, S3Request } from '../api/request.js'
 import { parseCredential } from '../auth/signatures/parsed-signature.js'
@@ -72,7 +73,7 @@ interface GatewayLinksOptions {
 }
 
 /** Returns the operation for a request by a link of the gateway; undefined for any other request. */
-export type GatewayLinks = (head: RequestHead) => Promise<Selected | undefined>
+export type GatewayLinks = (head: RequestHead) => MaybePromise<Selected | undefined>
 
 /**
  * Serves links that the gateway has signed (web.PresignedGet) and that point to this server. Their scope distinguishes
@@ -82,7 +83,7 @@ export type GatewayLinks = (head: RequestHead) => Promise<Selected | undefined>
  */
 export function gatewayLinks(options: GatewayLinksOptions): GatewayLinks {
   const { shareUrl, brand, pool, isOwnKey, region } = options
-  if (shareUrl === undefined) return async () => undefined
+  if (shareUrl === undefined) return () => undefined
   const { host } = new URL(shareUrl)
   const names = brandNames(brand)
 

@@ -1,5 +1,6 @@
 import type { S3Error } from '../../common/errors/s3-error.js'
 import { type Logger, redact } from '../../common/log.js'
+import type { MaybePromise } from '../../common/maybe-promise.js'
 import { givesMore } from '../access/required-actions.js'
 import type { FormFacts, Jobs } from '../api/context.js'
 import type { Caller, Session } from '../api/identity.js'
@@ -36,8 +37,13 @@ interface Served {
   readonly failure: S3Error | undefined
 }
 
+interface Audited extends Served {
+  readonly head: RequestHead
+  readonly selected: Selected
+}
+
 /** Records a request, before its answer is sent. */
-export type Audit = (served: Served) => Promise<void>
+export type Audit = (served: Served) => MaybePromise<void>
 
 /** True for operations that change access or settings, or can spend money. */
 function isAudited({ operation }: Selected): boolean {
@@ -70,11 +76,19 @@ const MAX_ID = 40
  * request: a client without a key must not make the disk work.
  */
 export function auditOf(audit: AuditLog | undefined, changes: Pick<Changes, 'add'>, log: Logger): Audit {
-  return async ({ id, head, selected, form, reply, failure, ...served }) => {
-    if (!head || !selected) return
+  return (served) => {
+    const { head, selected, form, reply } = served
+    if (!head || !selected) return undefined
     const versions = versionsOf(selected, head, reply)
     const changing = changesAccess(head) || (form !== undefined && changesAccess({ ...head, ...form }))
-    if (!isAudited(selected) && !changing && !versions) return
+    if (!isAudited(selected) && !changing && !versions) return undefined
+    return record({ ...served, head, selected }, versions)
+  }
+
+  async function record(
+    { id, head, selected, form, reply, failure, ...served }: Audited,
+    versions: readonly string[] | undefined,
+  ): Promise<void> {
     const caller = served.caller ?? form?.caller
     const key = head.key ?? form?.key
     const session = caller?.identity.session

@@ -78,7 +78,8 @@ export function createHandle(steps: Steps): (incoming: IncomingMessage, outgoing
       steps.bucketLogs?.begun(head, incoming)
       admission = steps.admit(head, incoming) // SlowDown
       // A link that the gateway has signed, or a browser from the console: it names no caller of ours.
-      const link = (await steps.links(head)) ?? steps.console?.select(head) // ServiceUnavailable
+      const found = steps.links(head) // ServiceUnavailable
+      const link = (found instanceof Promise ? await found : found) ?? steps.console?.select(head)
       const readBody = steps.opener.bodyReader(head, incoming, outgoing)
       caller = link ? undefined : await steps.authenticate(head, readBody) // SignatureDoesNotMatch, InvalidAccessKeyId
       admission?.identify(caller) // SlowDown
@@ -97,7 +98,8 @@ export function createHandle(steps: Steps): (incoming: IncomingMessage, outgoing
     const outline = head ?? steps.reader.outline(incoming, id)
     reply = await steps.withCors(outline, reply)
     const answered = performance.now()
-    await steps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
+    const audited = steps.audit({ id, head, selected, caller, form: context?.form, reply, failure })
+    if (audited) await audited
     const remote = outline.remoteAddress
     const sent = await steps.send(incoming, outgoing, reply, { id, remote }, () => errorContextOf(outline))
     admission?.leave(sent.bytes)

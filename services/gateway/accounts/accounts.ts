@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { MaybePromise } from '../../../common/maybe-promise.js'
 import { type Connection, recent, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import { isText } from '../store/buckets.js'
@@ -82,8 +83,9 @@ export class Accounts {
     return isText(accessKey) ? toAccount(await this.#sql.byKey.get<StoredAccount>(accessKey)) : undefined
   }
 
-  async get(id: number): Promise<Account | undefined> {
-    return toAccount(await recent<StoredAccount>(this.#sql.byId, id))
+  get(id: number): MaybePromise<Account | undefined> {
+    const row = recent<StoredAccount>(this.#sql.byId, id)
+    return row instanceof Promise ? row.then(toAccount) : toAccount(row)
   }
 
   async ofUser(user: string): Promise<Account | undefined> {
@@ -96,7 +98,7 @@ export class Accounts {
   }
 
   /** The account of the gateway's own start; undefined before it. */
-  first(): Promise<Account | undefined> {
+  async first(): Promise<Account | undefined> {
     return this.get(FIRST)
   }
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { MaybePromise } from '../../../common/maybe-promise.js'
 import { wholeSeconds } from '../../clock.js'
 import type { HeaderList } from '../../http/errors.js'
 import { parseRange } from '../../http/range.js'
@@ -6,6 +7,7 @@ import { reply } from '../../http/reply.js'
 import { replyContent } from '../../http/send.js'
 import { BodyError, type OpenBody } from '../../store/bodies.js'
 import { type Identity, isAllowed, owns, refusalOf } from '../access.js'
+import type { Account } from '../accounts/accounts.js'
 import type { ReadContext } from '../context.js'
 import { GatewayError } from '../errors.js'
 import {
@@ -30,13 +32,14 @@ import { readVersionRef, versionHeaders } from './version-headers.js'
 export async function download(exchange: ReadExchange, path: string): Promise<void> {
   const { context, target } = exchange
   const token = target.parameters.get('token')
-  const identity = await identify(exchange, token)
+  const named = identify(exchange, token)
+  const identity = named instanceof Promise ? await named : named
   const place = parsePlace(context, path)
   const { buckets, policies } = context.db.read
-  const found = await buckets.find(place.bucket)
-  if (!(await isAllowed(policies, identity, 'get', found, place.key.toString()))) {
-    throw refusalOf(identity)
-  }
+  const bucketRow = buckets.find(place.bucket)
+  const found = bucketRow instanceof Promise ? await bucketRow : bucketRow
+  const allowed = isAllowed(policies, identity, 'get', found, place.key.toString())
+  if (!(allowed instanceof Promise ? await allowed : allowed)) throw refusalOf(identity)
   const bucket = mustBeBucket(context, place.bucket, found)
   const byOwner = owns(identity, bucket)
   const ref = readVersionRef(exchange)
@@ -46,9 +49,13 @@ export async function download(exchange: ReadExchange, path: string): Promise<vo
 }
 
 /** Uses the token, or the Authorization header when there is none. */
-async function identify({ context, identity }: ReadExchange, token: string | null): Promise<Identity> {
+function identify({ context, identity }: ReadExchange, token: string | null): MaybePromise<Identity> {
   if (token === null || token === '') return identity
-  const account = await context.tokens.accountOf(token)
+  const account = context.tokens.accountOf(token)
+  return account instanceof Promise ? account.then(mustBeAccount) : mustBeAccount(account)
+}
+
+function mustBeAccount(account: Account | undefined): Account {
   if (account === undefined) throw new GatewayError('Authentication')
   return account
 }
@@ -115,7 +122,8 @@ async function openObject(
   let missing: string | undefined
   for (;;) {
     const opened = await openVersion(read, bucket, key, ref, wanted)
-    if (ref === undefined && (await context.rules.isHidden(read, bucket.id, key))) throw new GatewayError('NoSuchKey')
+    const hidden = ref === undefined && context.rules.isHidden(read, bucket.id, key)
+    if (hidden instanceof Promise ? await hidden : hidden) throw new GatewayError('NoSuchKey')
     const { row } = opened
     const record = wanted.record ? recordHeaders(exchange, opened) : []
     if (request.method === 'HEAD') return { row, record }

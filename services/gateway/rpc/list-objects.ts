@@ -67,8 +67,7 @@ export const listing = (form: ListForm): RpcMethod<ReadContext> =>
       const { bucketName, prefix } = given
       const { buckets, policies } = context.db.read
       const found = await buckets.find(bucketName)
-      const may = (action: 'list' | 'put', name: string): Promise<boolean> =>
-        isAllowed(policies, call.identity, action, found, name)
+      const may = (action: 'list' | 'put', name: string) => isAllowed(policies, call.identity, action, found, name)
       const readable = await may('list', prefix)
       const writable = await may('put', `${prefix}/`)
       if (!readable && !writable) throw refusalOf(call.identity)

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../../common/maybe-promise.js'
 import { type Connection, recent, statements, tableOf } from '../../store/database.js'
 
 export interface BucketRow {
@@ -131,7 +132,7 @@ export class Buckets {
     })
   }
 
-  async find(name: string): Promise<BucketRow | undefined> {
+  find(name: string): MaybePromise<BucketRow | undefined> {
     return isText(name) ? recent<BucketRow>(this.#sql.find, name) : undefined
   }
 

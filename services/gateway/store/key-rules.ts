@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../../common/maybe-promise.js'
 import type { Database } from '../../store/database.js'
 import { type Identity, owns, refusalOf } from '../access.js'
 import type { Names } from '../brand.js'
@@ -19,7 +20,7 @@ export interface KeyRules {
   /** Yields the keys that go with a removed one, innermost first. */
   emptiedFolders(tables: KeyTables, bucket: number, key: Buffer): AsyncIterable<Buffer>
   /** True for an object that downloads do not find. */
-  isHidden(tables: KeyTables, bucket: number, key: Buffer): Promise<boolean>
+  isHidden(tables: KeyTables, bucket: number, key: Buffer): MaybePromise<boolean>
   /** Records that an object of this key is added or removed. Call it while the index does not hold the object. */
   entryChanged(tables: KeyTables, bucket: number, key: Buffer, when: string): Promise<void>
 }
@@ -29,7 +30,7 @@ export const anyKeys: KeyRules = {
   concernOthers: false,
   mayPut: async () => {},
   emptiedFolders: async function* () {},
-  isHidden: async () => false,
+  isHidden: () => false,
   entryChanged: async () => {},
 }
 

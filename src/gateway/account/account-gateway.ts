@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { S3Error, unless } from '../../../common/errors/s3-error.js'
 import { isRecord } from '../../../common/json.js'
+import type { MaybePromise } from '../../../common/maybe-promise.js'
 import { withinDeadline } from '../../../common/time.js'
 import type { Gateway, GatewayBucket, KeptRecord, Upload } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
@@ -32,7 +33,10 @@ import type { Session } from './session.js'
  */
 export function accountGateway(client: GatewayClient, anonymous: GatewayClient): Gateway {
   const features = () => client.features.get(client.session)
-  const able = async <T>(use: (features: GatewayFeatures) => T | Promise<T>): Promise<T> => use(await features())
+  const able = <T>(use: (features: GatewayFeatures) => Promise<T>): Promise<T> => {
+    const { known } = client.features
+    return known ? use(known) : features().then(use)
+  }
   return {
     features,
     listBuckets: () => listBuckets(client),
@@ -43,7 +47,7 @@ export function accountGateway(client: GatewayClient, anonymous: GatewayClient):
       able((can) => listPage({ source: client, features: can, isMarker: client.isMarker }, bucket, query)),
     stat: (bucket, key, ref, onMarker, known) => able((can) => stat(client, can, bucket, key, ref, onMarker, known)),
     download: (bucket, key, range, ref, known) => able((can) => download(client, can, bucket, key, range, ref, known)),
-    refusesKey: (key) => able((can) => (can.anyKey ? undefined : refusal(key))),
+    refusesKey: (key) => able(async (can) => (can.anyKey ? undefined : refusal(key))),
     upload: (bucket, key, length, attributes) => openUpload(client, bucket, key, length, attributes),
     remove: (bucket, key, order, version) => able((can) => remove(client, can, bucket, key, order, version)),
     keepRecord: (bucket, key, record) => keepRecord(client.session, bucket, key, record),
@@ -89,13 +93,14 @@ export function guardGateway(
   function checkBucket(bucket: string | undefined): void {
     if (bucket !== undefined && isHidden(bucket)) throw new S3Error('NoSuchBucket', { fields: { BucketName: bucket } })
   }
-  const admitted = async ({ method, bucket, key }: GatewayUse): Promise<Gateway> => {
+  const admitted = ({ method, bucket, key }: GatewayUse): MaybePromise<Gateway> => {
     checkBucket(bucket)
     // A call names the key to remove, in its body. So what was stored before the way changed can be removed.
-    if (method !== 'remove') await checkKey(key)
-    return gateway
+    const checked = method !== 'remove' && key !== undefined && isResolvable(key)
+    return checked ? checkKey(key).then(() => gateway) : gateway
   }
   return wrapGateway(admitted, {
+    features: () => gateway.features(),
     // The probe at the start calls this, too: it neither fails because of the paths nor waits long for the check.
     async ready() {
       const problem = await gateway.ready()
@@ -108,7 +113,7 @@ export function guardGateway(
     },
     async download(bucket, key, range, ref, known) {
       checkBucket(bucket)
-      await checkKey(key)
+      if (isResolvable(key)) await checkKey(key)
       return gateway.download(bucket, key, range, ref, known)
     },
     upload(bucket, key, length, attributes) {

@@ -2,7 +2,7 @@
 export class CachedAnswer<T> {
   readonly #validMs: number
   readonly #now: () => number
-  #known: { readonly answer: T; readonly until: number } | undefined
+  #known: { readonly answer: T; readonly promise: Promise<T>; readonly until: number } | undefined
   #pending: Promise<T> | undefined
 
   /** @param now milliseconds since 1970 */
@@ -16,9 +16,14 @@ export class CachedAnswer<T> {
     return this.#known?.answer
   }
 
+  /** The answer that is valid now; undefined if there is none. */
+  get valid(): T | undefined {
+    return this.#known && this.#now() < this.#known.until ? this.#known.answer : undefined
+  }
+
   /** Calls `ask` unless an answer is valid or under way. Rejects as `ask` does; a failure is not cached. */
-  async get(ask: () => Promise<T>): Promise<T> {
-    if (this.#known && this.#now() < this.#known.until) return this.#known.answer
+  get(ask: () => Promise<T>): Promise<T> {
+    if (this.#known && this.#now() < this.#known.until) return this.#known.promise
     this.#pending ??= this.renew(ask).finally(() => {
       this.#pending = undefined
     })
@@ -28,7 +33,7 @@ export class CachedAnswer<T> {
   /** Calls `ask` in any case. */
   async renew(ask: () => Promise<T>): Promise<T> {
     const answer = await ask()
-    this.#known = { answer, until: this.#now() + this.#validMs }
+    this.#known = { answer, promise: Promise.resolve(answer), until: this.#now() + this.#validMs }
     return answer
   }
 }

@@ -46,6 +46,11 @@ export class FeatureCache {
     this.#cached = new CachedAnswer(VALID_MS, now)
   }
 
+  /** What is known without a call. */
+  get known(): GatewayFeatures | undefined {
+    return this.#cached.valid
+  }
+
   /** Throws S3Error only when the gateway could not be queried. */
   get(session: Session): Promise<GatewayFeatures> {
     return this.#cached.get(() => this.#query(session))

@@ -122,7 +122,7 @@ class RenewedToken {
   }
 
   async use<T>(use: (token: string) => Promise<T>): Promise<T> {
-    const token = await this.#get()
+    const token = this.#valid() ?? (await this.#get())
     try {
       return await use(token)
     } catch (error) {
@@ -139,8 +139,13 @@ class RenewedToken {
     }
   }
 
+  #valid(): string | undefined {
+    return this.#current && this.#now() < this.#current.until ? this.#current.token : undefined
+  }
+
   async #get(): Promise<string> {
-    if (this.#current && this.#now() < this.#current.until) return this.#current.token
+    const token = this.#valid()
+    if (token !== undefined) return token
     this.#pending ??= this.#renew().finally(() => {
       this.#pending = undefined
     })

@@ -96,15 +96,17 @@ export class RestClient {
    * that. Throws S3Error.
    */
   async get(method: 'GET' | 'HEAD', path: string, headers: OutgoingHttpHeaders = {}): Promise<RestResponse> {
-    try {
-      return await this.#get(method, path, headers, false)
-    } catch (error) {
-      if (!isLostConnection(error)) throw unavailable(error)
-    }
-    try {
-      return await this.#get(method, path, headers, true)
-    } catch (error) {
-      throw unavailable(error)
+    for (let isRepeated = false; ; isRepeated = true) {
+      const watched = this.#watch.begin('download', method)
+      try {
+        const request = { method, path: this.#basePath + path, headers: withOwn(headers, watched.headers) }
+        const response = await ask(this.wire, isRepeated ? { ...request, maxIdleMs: 0 } : request, this.timeoutMs)
+        watched.end(outcomeOfStatus(response.status), response.status)
+        return response
+      } catch (error) {
+        watched.end('failed')
+        if (isRepeated || !isLostConnection(error)) throw unavailable(error)
+      }
     }
   }
 
@@ -122,24 +124,6 @@ export class RestClient {
   close(): void {
     this.#up.destroy()
     this.wire.close()
-  }
-
-  async #get(
-    method: 'GET' | 'HEAD',
-    path: string,
-    headers: OutgoingHttpHeaders,
-    fresh: boolean,
-  ): Promise<RestResponse> {
-    const watched = this.#watch.begin('download', method)
-    try {
-      const request = { method, path: this.#basePath + path, headers: withOwn(headers, watched.headers) }
-      const response = await ask(this.wire, fresh ? { ...request, maxIdleMs: 0 } : request, this.timeoutMs)
-      watched.end(outcomeOfStatus(response.status), response.status)
-      return response
-    } catch (error) {
-      watched.end('failed')
-      throw error
-    }
   }
 
   /** Starts a PUT, and ends the watched call if that fails. */

@@ -77,20 +77,20 @@ async function downloadDirectly(
   if (range && !('suffix' in range && range.suffix === 0)) asked.range = rangeHeader(range)
   const response = await request(client, 'GET', { bucket, key }, asked)
   try {
-    return await readDirect(client, features, key, range, response)
+    return readDirect(client, features, key, range, response)
   } catch (error) {
     response.destroy()
     throw error
   }
 }
 
-async function readDirect(
+function readDirect(
   client: GatewayClient,
   features: GatewayFeatures,
   key: string,
   range: ByteRange | undefined,
   response: RestResponse,
-): Promise<Download | undefined> {
+): Download | undefined {
   const contentRange = response.headers['content-range']
   if (response.status === 416) {
     response.drain()

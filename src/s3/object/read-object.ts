@@ -46,7 +46,7 @@ export const getObject = defineOperation({
   action: 's3:GetObject',
   on: { method: 'GET', ...ON },
   async run(request, context): Promise<Reply> {
-    const ref = await refOf(request.query, context)
+    const ref = request.query.has('versionId') ? await refOf(request.query, context) : undefined
     refuseAnonymousOverrides(request, context)
     if (request.headers.range && request.query.has('partNumber')) throw rangeAndPart()
     const customer = keyToRead(request, context)
@@ -93,17 +93,7 @@ async function openAtOnce(
   const range = parseRange(request.headers.range)
   const { object, download } = await context.store
     .open(request.bucket, request.key, range, customer, ref)
-    .catch(async (error) => {
-      // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this
-      // one.
-      if (error instanceof S3Error && error.code === 'InvalidObjectState')
-        throw await refuseCold(await context.store.head(request.bucket, request.key, ref), context)
-      if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
-      checkConditions(request.headers, await context.store.head(request.bucket, request.key, ref), READ)
-      const { message, fields, headers } = error
-      const asked = { RangeRequested: request.headers.range ?? '' }
-      throw new S3Error('InvalidRange', { message, headers, fields: { ...asked, ...fields } })
-    })
+    .catch((error: unknown) => refuseOpening(error, request, context, ref))
   try {
     checkConditions(request.headers, object, READ)
   } catch (error) {
@@ -111,6 +101,23 @@ async function openAtOnce(
     throw error
   }
   return { object, bytes: download, ranged: range !== undefined }
+}
+
+/** Throws what a GET is answered with whose object could not be opened. */
+async function refuseOpening(
+  error: unknown,
+  request: S3Request<'object'>,
+  context: Context,
+  ref: VersionRef | undefined,
+): Promise<never> {
+  // Conditions take precedence over the range, RFC 9110 section 13.2.2: a shorter object may have replaced this one.
+  if (error instanceof S3Error && error.code === 'InvalidObjectState')
+    throw await refuseCold(await context.store.head(request.bucket, request.key, ref), context)
+  if (!(error instanceof S3Error) || error.code !== 'InvalidRange') throw error
+  checkConditions(request.headers, await context.store.head(request.bucket, request.key, ref), READ)
+  const { message, fields, headers } = error
+  const asked = { RangeRequested: request.headers.range ?? '' }
+  throw new S3Error('InvalidRange', { message, headers, fields: { ...asked, ...fields } })
 }
 
 async function lookThenOpen(
@@ -145,7 +152,7 @@ export const headObject = defineOperation({
   action: 's3:GetObject',
   on: { method: 'HEAD', ...ON },
   async run(request, context): Promise<Reply> {
-    const ref = await refOf(request.query, context)
+    const ref = request.query.has('versionId') ? await refOf(request.query, context) : undefined
     refuseAnonymousOverrides(request, context)
     const customer = keyToRead(request, context)
     const object = await context.store.head(request.bucket, request.key, ref)
@@ -169,12 +176,10 @@ async function replyWith(
   customer: CustomerKey | undefined,
   versionId: string | undefined,
 ): Promise<Reply> {
-  const [checksum, lock, expiration] = await Promise.all([
-    reportedChecksum(request, context, object, part, ranged),
-    lockHeaders(object, context, versionId),
-    // Rules with days are about the current version.
-    versionId !== undefined ? undefined : expirationHeader(context, request.bucket, object),
-  ])
+  const checksum = object.checksum && (await reportedChecksum(request, context, object, part, ranged))
+  const lock = object.lock && (await lockHeaders(object, context, versionId))
+  // Rules with days are about the current version.
+  const expiration = versionId === undefined ? await expirationHeader(context, request.bucket, object) : undefined
   const headers = Object.assign(
     objectHeaders(object, context.plugins, { checksum, customer }),
     partHeaders(part, object),
