@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { freeBuffer } from '../../../common/free-buffer.js'
 import { FIRST_WINDOW_BYTES, type FromServer, unpacked } from '../../../common/port-messages.js'
+import type { AnswerWindow } from '../../../common/port-windows.js'
 import { fieldValue } from './framing.js'
 import { type BodyReceiver, lost, type RestResponse } from './response.js'
-import type { AnswerWindow } from './windows.js'
 import type { SentResponse } from './wire.js'
 
 /** How many more bytes of the body the gateway may send, and memory for them; or that the answer is not wanted. */

@@ -1,8 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
 import { type FromClient, type FromServer, PortOutbox, packed } from '../../../common/port-messages.js'
+import { Windows } from '../../../common/port-windows.js'
 import { fieldValue } from './framing.js'
 import { PortExchange, type Told } from './port-exchange.js'
-import { Windows } from './windows.js'
 import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /** Carries requests to the gateway of this process over a message port, and nothing that a connection could lose. */

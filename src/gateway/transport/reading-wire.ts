@@ -1,7 +1,7 @@
 import type { FromServer, PortRequestMessage, Reads, RunningRead } from '../../../common/port-messages.js'
+import { Windows } from '../../../common/port-windows.js'
 import { fieldValue } from './framing.js'
 import { PortExchange } from './port-exchange.js'
-import { Windows } from './windows.js'
 import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /**

@@ -1,4 +1,4 @@
-import { FIRST_WINDOW_BYTES } from '../../../common/port-messages.js'
+import { FIRST_WINDOW_BYTES } from './port-messages.js'
 
 /** Most bytes of one answer that are under way. */
 const MAX_WINDOW_BYTES = 2 * 1024 * 1024
