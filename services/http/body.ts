@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
+import type { BodySink } from './body-sink.js'
 import { type HeaderList, HttpError, ReceiveError } from './errors.js'
 import { PortRequest } from './port.js'
 import type { Target } from './routes.js'
@@ -22,13 +23,6 @@ export interface ServiceResponse extends Writable {
   give?(chunk: Uint8Array<ArrayBuffer>): void
   /** Memory that such a client has given back, for a chunk of this size; undefined when there is none that fits. */
   spare?(bytes: number): Buffer | undefined
-}
-
-/** Destination of a request body. */
-export interface BodySink {
-  /** Takes ownership of the chunk. Returns false when the caller must await `ready` before the next chunk. */
-  write(chunk: Buffer): boolean
-  ready(): Promise<void>
 }
 
 /**

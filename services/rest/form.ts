@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import type busboy from 'busboy'
 import { type MultipartBounds, openMultipart } from '../../common/multipart.js'
-import type { BodySink } from '../http/body.js'
+import type { BodySink } from '../http/body-sink.js'
 import { HttpError } from '../http/errors.js'
 import type { Field } from './fields.js'
 

@@ -1,4 +1,4 @@
-import type { BodySink } from '../http/body.js'
+import type { BodySink } from '../http/body-sink.js'
 import { HttpError } from '../http/errors.js'
 
 /** How slowly a body may arrive. */

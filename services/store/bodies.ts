@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { BodySink } from '../http/body.js'
+import type { BodySink } from '../http/body-sink.js'
 import type { SumRows } from './chunk-sums.js'
 
 /**
