@@ -20,21 +20,25 @@ export const FIRST_WINDOW_BYTES = 32 * 1024
 
 type Id = number
 
-/** A request with its whole body; names of headers are in lower case. */
+/** Bytes of the memory in which parts of a request are sent, which may have fewer. */
+export const PART_BYTES = 256 * 1024
+
+/** A request with its whole body, or true for one that follows in parts; names of headers are in lower case. */
 export type PortRequestMessage = readonly [
   id: Id,
   method: string,
   path: string,
   headers: Readonly<Record<string, string>>,
-  body?: PortBody,
+  body?: PortBody | true,
 ]
 
 /**
- * A request; how many more bytes of an answer may be sent, perhaps with the memory of a part that has been read; or
- * that the client has gone.
+ * A request; a part of its body, or true for the end of it; how many more bytes of an answer may be sent, perhaps with
+ * the memory of a part that has been read; or that the client has gone.
  */
 export type FromClient =
   | PortRequestMessage
+  | readonly [id: Id, part: Uint8Array<ArrayBuffer> | true]
   | readonly [id: Id, granted: number, memory?: ArrayBuffer]
   | readonly [id: Id]
 
@@ -43,11 +47,12 @@ type PortHeaders = readonly (string | number)[]
 
 /**
  * The head of an answer, with its body if that is whole; a part of a body; its end: true, or false where it was cut
- * short.
+ * short; how many more bytes of a request may be sent, perhaps with the memory of a part that is used no more.
  */
 export type FromServer =
   | readonly [id: Id, status: number, headers: PortHeaders, body?: PortBody]
   | readonly [id: Id, part: Uint8Array | boolean]
+  | readonly [id: Id, taken: null, granted: number, memory?: ArrayBuffer]
 
 /** Answers the requests of a client that change nothing in the client's own thread. */
 export interface Reads {

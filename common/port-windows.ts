@@ -1,9 +1,9 @@
 import { FIRST_WINDOW_BYTES } from './port-messages.js'
 
-/** Most bytes of one answer that are under way. */
+/** Most bytes of one body that are under way. */
 const MAX_WINDOW_BYTES = 2 * 1024 * 1024
 
-/** Most bytes under way for all answers of a gateway, besides the first window of each. */
+/** Most bytes under way for all bodies in one direction, besides the first window of each. */
 const MAX_GRANTED_BYTES = 32 * 1024 * 1024
 
 /** A part of a body that its receiver keeps for longer than this, ms, is that of a slow reader. */

@@ -19,6 +19,9 @@ export function createGatewayServer(context: GatewayContext, front: Front): Gate
   const serve = serving(options)
   return {
     http: createHttpServer(options, serve),
-    ports: new PortClients(MAX_HEADER_BYTES, (request, response) => void serve(request, response, false)),
+    ports: new PortClients(
+      MAX_HEADER_BYTES,
+      (request, response) => void serve(request, response, request.parts !== undefined),
+    ),
   }
 }

@@ -36,7 +36,10 @@ export function receive(
   sink: BodySink,
   idleMs: number,
 ): Promise<void> {
-  if (request instanceof PortRequest) return take(request.whole, length, sink)
+  if (request instanceof PortRequest) {
+    const { parts, whole } = request
+    return parts ? parts.receive(length, sink, idleMs) : take(whole, length, sink)
+  }
   return new Promise((resolve, reject) => {
     let received = 0
     // The end of a body may come while the sink still takes its last chunk, or refuses it.

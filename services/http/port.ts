@@ -13,16 +13,18 @@ import {
   type PortRequestMessage,
   unpacked,
 } from '../../common/port-messages.js'
+import { Windows } from '../../common/port-windows.js'
 import type { HeaderList } from './errors.js'
+import { PortParts } from './port-parts.js'
 
-/** A request of a client in this process, which has arrived with its whole body. */
+/** A request of a client in this process, which has arrived with its whole body, unless that follows in parts. */
 export class PortRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly whole: Buffer
-  readonly complete = true
-  readonly destroyed = false
+  /** The body, where it follows; `whole` is empty then. */
+  readonly parts: PortParts | undefined
   readonly readableDidRead = false
   /** What is known of its client: it is a program on this machine, and may have gone. */
   readonly socket: Pick<Socket, 'remoteAddress' | 'readableEnded'> & { destroyed: boolean } = {
@@ -31,15 +33,25 @@ export class PortRequest {
     destroyed: false,
   }
 
+  get complete(): boolean {
+    return this.parts?.isComplete ?? true
+  }
+
+  get destroyed(): boolean {
+    return this.parts?.isCut ?? false
+  }
+
   get rawHeaders(): string[] {
     return Object.entries(this.headers as Record<string, string>).flat()
   }
 
-  constructor([, method, path, headers, body = '']: PortRequestMessage) {
+  /** @param parts where the message says that the body follows */
+  constructor([, method, path, headers, body = '']: PortRequestMessage, parts?: PortParts) {
     this.method = method
     this.url = path
     this.headers = headers
-    this.whole = unpacked(body)
+    this.parts = parts
+    this.whole = body === true ? Buffer.alloc(0) : unpacked(body)
   }
 }
 
@@ -61,6 +73,7 @@ export class PortResponse extends Writable {
   readonly #id: number
   readonly #outbox: AnswerOutbox
   readonly #over: () => void
+  readonly #parts: PortParts | undefined
   #head: readonly [status: number, headers: HeaderList] | undefined
   #complete = false
   /** Bytes that the client has granted and that were not sent. */
@@ -70,12 +83,16 @@ export class PortResponse extends Writable {
   #spare: ArrayBuffer[] = []
   #gives = false
 
-  /** @param over called once, when nothing more is sent */
-  constructor(id: number, outbox: AnswerOutbox, over: () => void) {
+  /**
+   * @param over called once, when nothing more is sent
+   * @param parts the body of the request, where it follows
+   */
+  constructor(id: number, outbox: AnswerOutbox, over: () => void, parts?: PortParts) {
     super()
     this.#id = id
     this.#outbox = outbox
     this.#over = over
+    this.#parts = parts
   }
 
   writeHead(status: number, headers: HeaderList): this {
@@ -89,8 +106,10 @@ export class PortResponse extends Writable {
     this.#head = undefined
   }
 
-  /** The body of a port has arrived already. */
-  writeContinue(): void {}
+  /** A whole body has arrived already. */
+  writeContinue(): void {
+    this.#parts?.ask()
+  }
 
   /** An answer in one piece takes no part in the machinery of streams, which would cost more than to send it. */
   override end(chunk?: unknown): this {
@@ -183,6 +202,7 @@ export class PortResponse extends Writable {
     this.#complete = true
     for (const memory of this.#spare) freeBuffer(Buffer.from(memory))
     this.#spare = []
+    this.#parts?.close()
     this.#over()
   }
 }
@@ -191,6 +211,7 @@ export class PortResponse extends Writable {
 export class PortClients {
   readonly #maxHeaderBytes: number
   readonly #serve: (request: PortRequest, response: PortResponse) => void
+  readonly #windows = new Windows()
   readonly #ports = new Set<MessagePort>()
   #running = 0
   #idle: (() => void) | undefined
@@ -210,16 +231,19 @@ export class PortClients {
       if (typeof what === 'string' && headBytes(message as PortRequestMessage) > this.#maxHeaderBytes) {
         outbox.post([id, 431, ['content-length', 0], ''])
       } else if (typeof what === 'string') {
-        const request = new PortRequest(message as PortRequestMessage)
-        const response = new PortResponse(id, outbox, () => {
+        const parts = message[4] === true ? this.#partsOf(message as PortRequestMessage, outbox) : undefined
+        const request = new PortRequest(message as PortRequestMessage, parts)
+        const over = () => {
           running.delete(id)
           if (--this.#running === 0) this.#idle?.()
-        })
+        }
+        const response = new PortResponse(id, outbox, over, parts)
         running.set(id, { request, response })
         this.#running++
         this.#serve(request, response)
       } else if (typeof what === 'number')
         running.get(id)?.response.granted(what, message[2] as ArrayBuffer | undefined)
+      else if (what !== undefined) arrived(running.get(id), what)
       else cut(running.get(id))
     }
     this.#ports.add(port)
@@ -232,6 +256,12 @@ export class PortClients {
     })
     // The server that listens keeps the thread alive.
     port.unref()
+  }
+
+  #partsOf([id, , , headers]: PortRequestMessage, outbox: PortOutbox<FromServer>): PortParts {
+    return new PortParts(Number(headers['content-length']), this.#windows.open(), (granted, memory) =>
+      outbox.post(memory ? [id, null, granted, memory] : [id, null, granted], memory),
+    )
   }
 
   /** Lets running requests end for at most `stopMs`, then closes the ports. */
@@ -258,9 +288,18 @@ export function headBytes([, method, path, headers]: PortRequestMessage): number
   return bytes
 }
 
+type Arriving = { readonly request: PortRequest; readonly response: PortResponse }
+
+/** A part of a body, or its end. After the answer nobody wants it. */
+function arrived(exchange: Arriving | undefined, part: Uint8Array<ArrayBuffer> | true): void {
+  if (exchange) exchange.request.parts?.arrived(part)
+  else if (part !== true) freeBuffer(Buffer.from(part.buffer))
+}
+
 /** The client has gone. */
-export function cut(exchange: { readonly request: PortRequest; readonly response: PortResponse } | undefined): void {
+export function cut(exchange: Arriving | undefined): void {
   if (!exchange) return
   exchange.request.socket.destroyed = true
+  exchange.request.parts?.cut()
   exchange.response.destroy()
 }

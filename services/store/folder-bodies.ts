@@ -169,6 +169,12 @@ const BATCH = 512 * 1024
 /** Bytes that may be queued for the disk before the source must pause. */
 const HIGH_WATER = 4 * BATCH
 
+/** A chunk, and what is called once it is in the file. */
+interface Waiting {
+  readonly chunk: Buffer
+  readonly used: () => void
+}
+
 /** Writes a body to a new file. Disk errors surface in `ready` and `finish`. */
 class NewFile implements NewBody {
   readonly #name: string
@@ -177,7 +183,7 @@ class NewFile implements NewBody {
   readonly #orphanMs: number | undefined
   /** Resolves when the directory entry of the file is on the disk. */
   readonly #entered: Promise<void>
-  #waiting: Buffer[] = []
+  #waiting: Waiting[] = []
   #waitingBytes = 0
   #position = 0
   #running: Promise<void> | undefined
@@ -211,8 +217,8 @@ class NewFile implements NewBody {
     return new NewFile(name, handle, entered, remove, orphanMs)
   }
 
-  write(chunk: Buffer): boolean {
-    this.#waiting.push(chunk)
+  write(chunk: Buffer, used = () => freeBuffer(chunk)): boolean {
+    this.#waiting.push({ chunk, used })
     this.#waitingBytes += chunk.length
     if (this.#running === undefined && this.#waitingBytes >= BATCH) this.#running = this.#drain()
     return this.#failure === undefined && this.#waitingBytes < HIGH_WATER
@@ -256,12 +262,12 @@ class NewFile implements NewBody {
     const taken = this.#waiting
     this.#waiting = []
     this.#waitingBytes = 0
-    for (let buffers = taken; buffers.length > 0; ) {
+    for (let buffers = taken.map(({ chunk }) => chunk); buffers.length > 0; ) {
       const written = await writeVector(this.#handle.fd, buffers, this.#position)
       this.#position += written
       buffers = unwritten(buffers, written)
     }
-    for (const chunk of taken) freeBuffer(chunk)
+    for (const { used } of taken) used()
   }
 }
 

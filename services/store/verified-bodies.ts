@@ -197,9 +197,9 @@ class SummedBody implements NewBody {
     this.#sums = new SumWriter(size)
   }
 
-  write(chunk: Buffer): boolean {
+  write(chunk: Buffer, used?: () => void): boolean {
     this.#sums.update(chunk)
-    return this.#body.write(chunk)
+    return this.#body.write(chunk, used)
   }
 
   ready(): Promise<void> {

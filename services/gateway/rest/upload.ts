@@ -104,9 +104,9 @@ async function receiveToStore({ context, request }: GatewayExchange, length: num
   // MD5 is the most expensive part of an upload; it is skipped when it is not needed.
   const md5 = etag === undefined ? createHash('md5') : undefined
   const sink = {
-    write(chunk: Buffer): boolean {
+    write(chunk: Buffer, used?: () => void): boolean {
       md5?.update(chunk)
-      return body.write(chunk)
+      return body.write(chunk, used)
     },
     ready: () => body.ready(),
   }

@@ -4,7 +4,7 @@ import type { Logger } from '../../../common/log.js'
 import { httpFailure } from '../calls/rest-call.js'
 import type { GatewayClient } from '../client.js'
 import { translate } from '../errors.js'
-import { PutRequest } from '../objects/put-request.js'
+import { openPut } from '../objects/open-put.js'
 import { request } from '../objects/request-object.js'
 import { CachedAnswer } from './cached-answer.js'
 
@@ -63,7 +63,7 @@ async function downloads(client: GatewayClient, bucket: string): Promise<boolean
 function uploads({ rest, names, session }: GatewayClient, bucket: string): Promise<boolean> {
   return session.withLogin(async (token) => {
     const headers = { 'content-length': 0, ...(token !== undefined && { authorization: `Bearer ${token}` }) }
-    const put = new PutRequest(rest.put(names.uploadPath(bucket, PROBE), headers, true), rest.idleMs)
+    const put = openPut(rest, names.uploadPath(bucket, PROBE), headers, true)
     put.end()
     const answer = await put.answered(rest.timeoutMs).catch((error: unknown) => {
       throw translate({ kind: 'transport', error }, {})

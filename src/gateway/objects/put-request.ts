@@ -10,9 +10,8 @@ import { lost } from '../transport/response.js'
 /** Bytes buffered in this process before a writer has to wait. */
 const MAX_BUFFERED_BYTES = 512 * 1024
 
-/** One PUT on the wire: sends bytes under back-pressure and receives the answer, which may come at any time. */
-export class PutRequest implements PutOnWire {
-  /** The final answer. Rejects when the connection fails first. */
+/** One PUT by node:http: sends bytes under back-pressure and receives the answer, which may come at any time. */
+export class PutRequest implements StreamedPut {
   readonly answer: Promise<SmallAnswer>
   readonly #request: ClientRequest
   readonly #idleMs: number
@@ -57,11 +56,6 @@ export class PutRequest implements PutOnWire {
     return this.#request.writableLength
   }
 
-  /**
-   * Waits after `Expect: 100-continue`. Resolves undefined when the gateway asks for the body or stays silent for
-   * `maxWaitMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
-   * when the connection fails.
-   */
   goAhead(maxWaitMs: number): Promise<SmallAnswer | undefined> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
@@ -85,11 +79,6 @@ export class PutRequest implements PutOnWire {
     })
   }
 
-  /**
-   * Sends a chunk. A returned promise is back-pressure. It rejects when the connection fails, when the gateway answers
-   * early, and when the gateway accepts no byte for `idleMs`.
-   * @param release called once the chunk has left
-   */
   write(chunk: Buffer, release?: () => void): void | Promise<void> {
     if (this.#answered) return Promise.reject(new AnsweredEarly())
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
@@ -98,7 +87,6 @@ export class PutRequest implements PutOnWire {
     return this.#drained()
   }
 
-  /** Sends the last bytes and ends the request. */
   end(chunk?: Buffer): void {
     // `end(chunk)` as the first write would make Node encode a non-ASCII Content-Disposition differently
     // (lib/_http_outgoing.js, processHeader).
@@ -175,6 +163,26 @@ export interface PutOnWire {
   answered(maxWaitMs: number, keepOpen?: boolean): Promise<SmallAnswer>
   /** Closes the connection if there is no answer yet. */
   destroy(): void
+}
+
+/** A PUT whose body is sent while it arrives. */
+export interface StreamedPut extends PutOnWire {
+  /** The final answer. Rejects when the connection fails first. */
+  readonly answer: Promise<SmallAnswer>
+  /**
+   * Waits after `Expect: 100-continue`. Resolves undefined when the gateway asks for the body or stays silent for
+   * `maxWaitMs` (RFC 9110 section 10.1.1 says not to wait indefinitely); resolves to its answer otherwise. Rejects
+   * when the connection fails.
+   */
+  goAhead(maxWaitMs: number): Promise<SmallAnswer | undefined>
+  /**
+   * Sends a chunk. A returned promise is back-pressure. It rejects when the connection fails, when the gateway answers
+   * early, and when the gateway accepts no byte for the idle time.
+   * @param release called once the chunk has left
+   */
+  write(chunk: Buffer, release?: () => void): void | Promise<void>
+  /** Sends the last bytes and ends the request. */
+  end(chunk?: Buffer): void
 }
 
 /** @param cut closes the connection; absent: it stays open for a later answer */

@@ -2,7 +2,7 @@ import type { S3Error } from '../../../common/errors/s3-error.js'
 import type { WriteOrder } from '../../api/gateway.js'
 import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, TokenRefused, unavailable, WriteRefused } from '../errors.js'
-import { AnsweredEarly, aborted, early, type PutRequest } from './put-request.js'
+import { AnsweredEarly, aborted, early, type StreamedPut } from './put-request.js'
 import type { UploadBody } from './upload.js'
 import type { UploadRequest } from './upload-request.js'
 
@@ -13,7 +13,7 @@ const MAX_CONTINUE_MS = 1000
 export class StreamedBody implements UploadBody {
   readonly #request: UploadRequest
   #last: Buffer | undefined
-  #stream: PutRequest | undefined
+  #stream: StreamedPut | undefined
   #token: string | undefined
   #open = false
 
@@ -114,7 +114,7 @@ export class StreamedBody implements UploadBody {
     return Object.values(await this.#request.headers()).every((value) => /^[\0-\x7f]*$/.test(value))
   }
 
-  async #start(token: string | undefined, extra: Record<string, string>, fresh: boolean): Promise<PutRequest> {
+  async #start(token: string | undefined, extra: Record<string, string>, fresh: boolean): Promise<StreamedPut> {
     this.#stream = this.#request.begin(await this.#request.headersWith(token, extra), fresh)
     return this.#stream
   }

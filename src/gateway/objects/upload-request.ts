@@ -9,7 +9,8 @@ import { type GatewayClient, lookupClient } from '../client.js'
 import type { Subject } from '../errors.js'
 import { refusal } from '../keys.js'
 import { uploadHeaders } from '../object-facts.js'
-import { aborted, checkAnswer, type PutOnWire, PutRequest } from './put-request.js'
+import { openPut } from './open-put.js'
+import { aborted, checkAnswer, type PutOnWire, type StreamedPut } from './put-request.js'
 import { notLocked } from './versions.js'
 
 /**
@@ -88,10 +89,10 @@ export class UploadRequest {
    * Opens a request whose body follows.
    * @param fresh use a new connection: a restarted gateway may have closed all kept ones
    */
-  begin(headers: OutgoingHttpHeaders, fresh: boolean): PutRequest {
+  begin(headers: OutgoingHttpHeaders, fresh: boolean): StreamedPut {
     const { rest } = this.client
     const all = { ...headers, 'content-length': this.length }
-    const put = new PutRequest(rest.put(this.path, all, fresh), rest.idleMs)
+    const put = openPut(rest, this.path, all, fresh)
     this.put = put
     return put
   }

@@ -3,6 +3,7 @@ import { freeBuffer } from '../../../common/free-buffer.js'
 import { FIRST_WINDOW_BYTES, type FromServer, unpacked } from '../../../common/port-messages.js'
 import type { AnswerWindow } from '../../../common/port-windows.js'
 import { fieldValue } from './framing.js'
+import type { PortSending } from './port-sending.js'
 import { type BodyReceiver, lost, type RestResponse } from './response.js'
 import type { SentResponse } from './wire.js'
 
@@ -21,6 +22,8 @@ export class PortExchange implements SentResponse {
   readonly #post: (...message: Told) => void
   readonly #over: () => void
   readonly #window: AnswerWindow
+  /** The body of a request that follows it. */
+  readonly #sending: PortSending | undefined
   #resolve!: (response: RestResponse) => void
   #reject!: (error: unknown) => void
   /** Parts of the body that wait for their receiver. */
@@ -41,10 +44,17 @@ export class PortExchange implements SentResponse {
    * @param over called when nothing more is expected
    * @param window closed when the receiver has returned everything
    */
-  constructor(method: string, post: (...message: Told) => void, over: () => void, window: AnswerWindow) {
+  constructor(
+    method: string,
+    post: (...message: Told) => void,
+    over: () => void,
+    window: AnswerWindow,
+    sending?: PortSending,
+  ) {
     this.#method = method
     this.#post = post
     this.#window = window
+    this.#sending = sending
     this.#over = over
     this.answered = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -54,13 +64,17 @@ export class PortExchange implements SentResponse {
 
   take(message: FromServer): void {
     const [, what, headers, body] = message
+    if (what === null) {
+      this.#sending?.granted(headers as number, body as ArrayBuffer | undefined)
+      return
+    }
     if (typeof what === 'number') {
       this.status = what
       this.headers = fieldsOf(headers as readonly (string | number)[])
       const length = this.headers['content-length']
       if (this.#method !== 'HEAD' && length !== undefined) this.#left = Number(length)
       if (body !== undefined) {
-        this.#arrived(unpacked(body))
+        this.#arrived(unpacked(body as string | Uint8Array))
         this.#ended()
       } else if (this.#left > FIRST_WINDOW_BYTES) this.#grant(this.#window.begin(this.#left))
       this.#resolve(this)

@@ -3,7 +3,8 @@ import { type FromClient, type FromServer, PortOutbox, packed } from '../../../c
 import { Windows } from '../../../common/port-windows.js'
 import { fieldValue } from './framing.js'
 import { PortExchange, type Told } from './port-exchange.js'
-import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
+import { PortSending } from './port-sending.js'
+import { forEachHeader, type SentParts, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /** Carries requests to the gateway of this process over a message port, and nothing that a connection could lose. */
 export class PortWire implements Wire {
@@ -30,20 +31,54 @@ export class PortWire implements Wire {
     return { busy: this.#running.size, free: 0 }
   }
 
-  send({ method, path, headers, body }: WireRequest): SentResponse {
+  send(request: WireRequest): SentResponse {
+    const fields = this.#fieldsOf(request)
+    if (request.body !== undefined) fields['content-length'] = String(request.body.length)
+    const { body, memory } = request.body === undefined ? {} : packed(request.body)
+    return this.#send(request, fields, body, memory)
+  }
+
+  begin(request: Omit<WireRequest, 'body'>): SentParts {
+    const fields = this.#fieldsOf(request)
+    const sending = new PortSending()
+    const response = this.#send(request, fields, true, undefined, sending)
+    return sending.of(response)
+  }
+
+  close(): void {
+    // What was not sent yet must not be: its senders learn that it is lost.
+    this.#end()
+    this.#port.close()
+  }
+
+  /** The headers in the form that a parser of HTTP gives them. */
+  #fieldsOf({ path, headers }: WireRequest): Record<string, string> {
     const fields: Record<string, string> = {}
     if (headers.host === undefined) fields.host = this.#host
-    // The headers get the form that a parser of HTTP gives them.
     forEachHeader(path, headers, (name, value) => {
       fields[name.toLowerCase()] = fieldValue(value)
     })
-    if (body !== undefined) fields['content-length'] = String(body.length)
+    return fields
+  }
+
+  #send(
+    { method, path }: WireRequest,
+    fields: Record<string, string>,
+    body: string | Uint8Array | true | undefined,
+    memory?: ArrayBuffer,
+    sending?: PortSending,
+  ): PortExchange {
     const id = this.#running.newId()
+    const over = () => {
+      sending?.close()
+      this.#over(id)
+    }
     const exchange = new PortExchange(
       method,
       (...rest) => this.#post([id, ...rest], rest[1]),
-      () => this.#over(id),
+      over,
       this.#windows.open(),
+      sending,
     )
     if (this.#closed) {
       exchange.lost()
@@ -52,15 +87,13 @@ export class PortWire implements Wire {
     // An idle port must not keep the process alive.
     if (this.#running.size === 0) this.#port.ref()
     this.#running.add(id, exchange)
-    const { body: bytes, memory } = body === undefined ? {} : packed(body)
-    this.#outbox.post(bytes === undefined ? [id, method, path, fields] : [id, method, path, fields, bytes], memory)
+    this.#outbox.post(body === undefined ? [id, method, path, fields] : [id, method, path, fields, body], memory)
+    sending?.open((part) => {
+      this.#outbox.post([id, part], part === true ? undefined : part.buffer)
+      // An answer that comes before this is one to a part of the body.
+      if (part === true) this.#outbox.flush()
+    })
     return exchange
-  }
-
-  close(): void {
-    // What was not sent yet must not be: its senders learn that it is lost.
-    this.#end()
-    this.#port.close()
   }
 
   #post(message: readonly [id: number, ...Told], memory: ArrayBuffer | undefined): void {

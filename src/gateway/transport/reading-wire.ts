@@ -9,6 +9,7 @@ import { forEachHeader, type SentResponse, type Wire, type WireRequest } from '.
  * others to the gateway: a message to another thread and one back cost more than to read a small object.
  */
 export class ReadingWire implements Wire {
+  readonly begin: Wire['begin']
   readonly #reads: Reads
   readonly #others: Wire
   readonly #host: string
@@ -20,6 +21,7 @@ export class ReadingWire implements Wire {
   constructor(reads: Reads, others: Wire, { host }: URL) {
     this.#reads = reads
     this.#others = others
+    this.begin = others.begin?.bind(others)
     this.#host = host
   }
 

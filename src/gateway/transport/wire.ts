@@ -35,9 +35,26 @@ export interface SentResponse extends RestResponse {
   giveUp(error?: Error): void
 }
 
+/** A request whose body follows in parts. Nothing is sent after its answer has arrived, or was given up. */
+export interface SentParts {
+  readonly response: SentResponse
+  /** Bytes that the gateway takes now: none until it asks for the body. A sender that has one part more may send it. */
+  readonly room: number
+  /** True once the whole body has left. */
+  readonly isComplete: boolean
+  /** Called each time that there is more room. */
+  whenRoom: (() => void) | undefined
+  /** Memory for the next part. */
+  memory(): ArrayBuffer
+  /** @param part its memory moves to the gateway, and can no longer be used */
+  send(part: Uint8Array<ArrayBuffer>): void
+  /** The body is complete. */
+  end(): void
+}
+
 /**
- * What carries requests whose bodies are in memory, and their answers: own connections, or a port to services in this
- * process.
+ * What carries requests and their answers: own connections, for those whose bodies are in memory, or a port to services
+ * in this process.
  */
 export interface Wire {
   /**
@@ -45,6 +62,12 @@ export interface Wire {
    * @throws TypeError for a path or header that HTTP cannot carry; nothing was sent then
    */
   send(request: WireRequest): SentResponse
+  /**
+   * Sends a request within this call whose body follows, and whose headers state its length. Absent where node:http has
+   * to carry it.
+   * @throws TypeError as `send`
+   */
+  readonly begin?: ((request: Omit<WireRequest, 'body'>) => SentParts) | undefined
   /** Connections at work, and kept ones. */
   readonly usage: { readonly busy: number; readonly free: number }
   close(): void

@@ -50,7 +50,7 @@ async function ask(reads: OpenedReads, method: string, path: string, token: stri
         parts.push(unpacked(whole))
         end(true)
       } else if (typeof what === 'boolean') end(what)
-      else {
+      else if (what !== null) {
         parts.push(Buffer.from(what))
         running.granted(what.length)
       }

@@ -36,7 +36,7 @@ async function readSlowly(t: Test, chunkBytes: number, span: Span | undefined, w
     port2.on('message', (messages: readonly FromServer[]) => {
       for (const [, what] of messages) {
         if (typeof what === 'boolean') resolve(what)
-        if (typeof what !== 'object') continue
+        if (typeof what !== 'object' || what === null) continue
         parts.push(Buffer.from(what))
         memory = Math.max(memory, what.buffer.byteLength - 2 * what.length)
         left -= what.length
