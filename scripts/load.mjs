@@ -35,7 +35,7 @@ class Bundle {
   #folder
   #require = createRequire(import.meta.url)
   #modules = new Map()
-  /** Compiled in this process, by their files, until they are kept. */
+  /** Compiled in this process, with the SHA-256 of their texts, by their files, until they are kept. */
   #scripts = new Map()
   /** Compiled in an earlier process, by their files. */
   #compiled = new Map()
@@ -52,8 +52,14 @@ class Bundle {
     this.#modules.set(file, module)
     const path = join(this.#folder, file)
     const require = (id) => (id.startsWith('./') ? this.load(id) : this.#require(id))
-    const run = this.#compile(file, path).runInThisContext()
-    run(module.exports, require, module, path, this.#folder, (specifier) => import(specifier))
+    try {
+      const run = this.#compile(file, path).runInThisContext()
+      run(module.exports, require, module, path, this.#folder, (specifier) => import(specifier))
+    } catch (error) {
+      // The next one that wants it may find it, as where too many files were open.
+      this.#modules.delete(file)
+      throw error
+    }
     return module.exports
   }
 
@@ -71,11 +77,15 @@ class Bundle {
   }
 
   #compile(file, path) {
-    const cachedData = this.#compiled.get(file)
+    const bytes = readFileSync(path)
+    const source = digest(bytes).toString('base64')
+    const kept = this.#compiled.get(file)
+    // V8 compares the length of the text alone.
+    const cachedData = kept?.source === source ? kept.code : undefined
     const options = { filename: path, columnOffset: -BEFORE.length, cachedData }
     // The build has escaped what is not ASCII or Latin-1.
-    const script = new Script(BEFORE + readFileSync(path, 'latin1') + AFTER, options)
-    if (cachedData === undefined || script.cachedDataRejected) this.#scripts.set(file, script)
+    const script = new Script(BEFORE + bytes.toString('latin1') + AFTER, options)
+    if (cachedData === undefined || script.cachedDataRejected) this.#scripts.set(file, { source, script })
     return script
   }
 
@@ -88,7 +98,7 @@ class Bundle {
     // Another process may have kept code of other files meanwhile; those of an older bundle are gone.
     const before = [...readFirst(places, name)].filter(([file]) => existsSync(join(this.#folder, file)))
     const compiled = new Map(before)
-    for (const [file, script] of scripts) compiled.set(file, script.createCachedData())
+    for (const [file, { source, script }] of scripts) compiled.set(file, { source, code: script.createCachedData() })
     writeFirst(places, name, compiled)
   }
 }
@@ -175,12 +185,16 @@ function isTrusted({ uid, mode }) {
 
 const DIGEST_BYTES = 32
 
-/** SHA-256 of what follows; length of the table in bytes, 4 bytes; the table as JSON; compiled code. */
+/**
+ * SHA-256 of what follows; length of the table in bytes, 4 bytes; the table as JSON, with the name of each file, the
+ * length of its code and the SHA-256 of its text; compiled code.
+ */
 function pack(compiled) {
-  const table = Buffer.from(JSON.stringify([...compiled].map(([file, { length }]) => [file, length])))
+  const rows = [...compiled].map(([file, { source, code }]) => [file, code.length, source])
+  const table = Buffer.from(JSON.stringify(rows))
   const length = Buffer.alloc(4)
   length.writeUInt32LE(table.length)
-  const content = Buffer.concat([length, table, ...compiled.values()])
+  const content = Buffer.concat([length, table, ...[...compiled.values()].map(({ code }) => code)])
   return Buffer.concat([digest(content), content])
 }
 
@@ -191,8 +205,8 @@ function unpack(bytes) {
   let at = 4 + content.readUInt32LE(0)
   const table = JSON.parse(content.toString('utf8', 4, at))
   const compiled = new Map()
-  for (const [file, length] of table) {
-    compiled.set(file, content.subarray(at, at + length))
+  for (const [file, length, source] of table) {
+    compiled.set(file, { source, code: content.subarray(at, at + length) })
     at += length
   }
   return compiled

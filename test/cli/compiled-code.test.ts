@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   chownSync,
@@ -32,7 +33,7 @@ setTimeout(() => {}, 50)
 
 const FILE = `main-${process.version}-${process.arch}`
 
-/** A bundle of one file, which prints a word. Words of one length: V8 compares lengths of texts alone. */
+/** A bundle of one file, which prints a word. All words have one length: V8 compares lengths of texts alone. */
 function bundleOf(folder: string, word: string, file = './main-1.cjs') {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
@@ -50,9 +51,22 @@ function bundleOf(folder: string, word: string, file = './main-1.cjs') {
 
 /** The files whose compiled code a file has. */
 function filesIn(kept: string): string[] {
-  const content = readFileSync(kept).subarray(32)
-  const table: [string, number][] = JSON.parse(content.toString('utf8', 4, 4 + content.readUInt32LE(0)))
-  return table.map(([file]) => file)
+  return tableOf(readFileSync(kept)).map(([file]) => file)
+}
+
+/** Name, length of the code, and SHA-256 of the text of each file. */
+function tableOf(kept: Buffer): [file: string, length: number, source: string][] {
+  return JSON.parse(kept.toString('utf8', 36, 36 + kept.readUInt32LE(32)))
+}
+
+/** Compiled code that names the texts of another one, as who plants it would do. */
+function withTextsOf(texts: Buffer, code: Buffer): Buffer {
+  const named = tableOf(texts)
+  const table = JSON.stringify(tableOf(code).map(([file, length], n) => [file, length, named[n]?.[2]]))
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(table.length)
+  const content = Buffer.concat([length, Buffer.from(table), code.subarray(36 + code.readUInt32LE(32))])
+  return Buffer.concat([createHash('sha256').update(content).digest(), content])
 }
 
 /** Makes a file a link to what it was. */
@@ -68,7 +82,8 @@ async function planted(t: Test) {
   await other.start()
   const own = bundleOf(join(folder, 'own'), 'genuine')
   t.same(await own.start(), [0, 'genuine', ''])
-  const plant = () => writeFileSync(own.kept, readFileSync(other.kept), { mode: 0o600 })
+  const foreign = withTextsOf(readFileSync(own.kept), readFileSync(other.kept))
+  const plant = () => writeFileSync(own.kept, foreign, { mode: 0o600 })
   plant()
   return { ...own, plant }
 }
@@ -97,6 +112,30 @@ t.test('compiled code that others may have written is not run', async (t) => {
   plant()
   chownSync(kept, 12_345, 12_345)
   t.same(await start(), [0, 'genuine', ''], 'a file of another user')
+})
+
+t.test('the code of a file that was changed in its place is compiled again', async (t) => {
+  const folder = temporaryFolder(t)
+  t.same(await bundleOf(folder, 'genuine').start(), [0, 'genuine', ''])
+  const { start } = bundleOf(folder, 'patched')
+  t.same(await start(), [0, 'patched', ''])
+  t.same(await start(), [0, 'patched', ''])
+})
+
+t.test('a file that could not be read is read again', async (t) => {
+  const folder = temporaryFolder(t)
+  bundleOf(folder, 'genuine')
+  writeFileSync(
+    join(folder, 'again.js'),
+    `import { writeFileSync } from 'node:fs'
+     import { load } from './load.js'
+     const file = new URL('./late.cjs', import.meta.url)
+     try { load('./late.cjs') } catch ({ code }) { process.stdout.write(code + ' ') }
+     writeFileSync(file, 'exports.word = "there"')
+     process.stdout.write(load('./late.cjs').word)`,
+  )
+  const { code, stdout } = await runAny(process.execPath, [join(folder, 'again.js')], {})
+  t.same([code, String(stdout)], [0, 'ENOENT there'])
 })
 
 t.test('damaged compiled code is not run, and replaced', async (t) => {
