@@ -6,6 +6,8 @@ import { createHttpServer, type HttpServerOptions } from '../http/server.js'
 type Req = Parameters<RequestHandler>[0]
 type Res = Parameters<RequestHandler>[1]
 
+const UNAVAILABLE = JSON.stringify({ status: 'fail', message: 'The service could not be loaded. Try again.' })
+
 /**
  * The server of an application; it does not listen yet.
  * @param load called at the first request, which waits for it: with Express, the endpoints and their schemas, an
@@ -24,7 +26,10 @@ export function createAppServer(load: () => Promise<Express>, options: HttpServe
       app(request as Req, response as Res, () => response.destroy())
     } catch (error) {
       options.log.error({ err: error }, 'the application of a service could not be loaded')
-      response.destroy()
+      // The next request may load it, as where too many files were open.
+      loading = undefined
+      response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': 1, Connection: 'close' })
+      response.end(UNAVAILABLE)
     }
   })
 }

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
+import { silentLog } from '../../../services/log.js'
+import { newApp } from '../../../services/rest/app.js'
+import { createAppServer } from '../../../services/rest/app-server.js'
 import { startPaymentScene } from '../payment/payment-client.js'
 import { startScene } from '../platform/platform-client.js'
 
@@ -53,4 +56,25 @@ t.test('the services answer as they declare, not as Express would', async (t) =>
       t.match(answer, /\r\nContent-Type: application\/json; charset=utf-8\r\n/)
     }
   }
+})
+
+t.test('an application that could not be loaded is loaded for the next request', async (t) => {
+  let loads = 0
+  const app = newApp().use((_, response) => void response.end('there'))
+  const load = async () => {
+    if (++loads === 1) throw Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+    return app
+  }
+  const server = createAppServer(load, {
+    ...{ log: silentLog, maxHeaderBytes: 16_384, maxConnections: 10 },
+    describe: () => ({ type: 'text/plain', text: '' }),
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  t.match(await raw(port, request('GET /x')), /^HTTP\/1.1 503 .*\r\nRetry-After: 1\r\n.*could not be loaded/s)
+  t.match(await raw(port, request('GET /x')), /^HTTP\/1.1 200 .*there/s)
+  await raw(port, request('GET /x'))
+  t.equal(loads, 2)
 })
