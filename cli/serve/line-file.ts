@@ -20,6 +20,8 @@ interface LineFileOptions {
 
 interface Batch {
   readonly lines: string[]
+  /** Number of lines that were handed to the system. */
+  begun: number
   bytes: number
   durable: boolean
   readonly written: Promise<void>
@@ -33,10 +35,13 @@ export class LineFile {
   readonly #options: LineFileOptions
   #handle: FileHandle
   #next: Batch | undefined
+  /** The batch whose lines are being written. */
+  #running: Batch | undefined
   #last: Promise<void> = Promise.resolve()
   #waitingBytes = 0
   /** True if the file may end within a line. */
   #cut = true
+  readonly #atExit = () => this.#writeWaiting()
 
   private constructor(options: LineFileOptions, handle: FileHandle) {
     this.#options = options
@@ -63,7 +68,17 @@ export class LineFile {
 
   /** Appends lines before it returns, for a process that ends. Throws the system error. */
   writeNow(lines: readonly string[]): void {
-    writeSync(this.#handle.fd, textOf(lines))
+    writeWhole(this.#handle.fd, textOf(lines))
+  }
+
+  /** What waits for the disk when the process ends. */
+  #writeWaiting(): void {
+    const waiting = [...(this.#running?.lines.slice(this.#running.begun) ?? []), ...(this.#next?.lines ?? [])]
+    try {
+      writeWhole(this.#handle.fd, waiting.join(''))
+    } catch {
+      // The disk is full: nothing can be told any more.
+    }
   }
 
   #append(text: string, durable: boolean): Promise<void> {
@@ -71,6 +86,7 @@ export class LineFile {
     const { path, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
     if (this.#waitingBytes > 0 && this.#waitingBytes + size > maxWaitingBytes)
       return Promise.reject(new Error(`too many lines wait to be written to ${path}`))
+    if (this.#waitingBytes === 0) process.once('exit', this.#atExit)
     this.#waitingBytes += size
     // What comes during a write is written by the next one.
     const batch = this.#next ?? this.#begin()
@@ -97,7 +113,7 @@ export class LineFile {
 
   #begin(): Batch {
     const written = this.#last.catch(() => {}).then(() => this.#flush(batch))
-    const batch: Batch = { lines: [], bytes: 0, durable: false, written }
+    const batch: Batch = { lines: [], begun: 0, bytes: 0, durable: false, written }
     this.#next = batch
     this.#last = written
     return batch
@@ -105,6 +121,7 @@ export class LineFile {
 
   async #flush(batch: Batch): Promise<void> {
     this.#next = undefined
+    this.#running = batch
     const handle = this.#handle
     const { lines } = batch
     try {
@@ -112,20 +129,31 @@ export class LineFile {
         if (await endsWithinLine(this.#options.path, handle)) lines.unshift('\n')
         this.#cut = false
       }
-      for (let from = 0; from < lines.length; from += LINES_PER_WRITE)
-        await append(handle, Buffer.from(lines.slice(from, from + LINES_PER_WRITE).join('')))
+      while (batch.begun < lines.length) {
+        const part = lines.slice(batch.begun, batch.begun + LINES_PER_WRITE)
+        batch.begun += part.length
+        await append(handle, Buffer.from(part.join('')))
+      }
       if (batch.durable) await handle.datasync()
     } catch (error) {
       this.#cut = true
       throw error
     } finally {
+      this.#running = undefined
       this.#waitingBytes -= batch.bytes
+      if (this.#waitingBytes === 0) process.off('exit', this.#atExit)
     }
   }
 }
 
 function textOf(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`
+}
+
+/** Throws the system error. */
+function writeWhole(fd: number, text: string): void {
+  const bytes = Buffer.from(text)
+  for (let from = 0; from < bytes.length; ) from += writeSync(fd, bytes, from)
 }
 
 /** One call of the system unless the disk is full: calls of several processes do not mix. */

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,6 +17,65 @@ t.test('lines that a slow disk does not take in time are refused, and the others
   await file.write(`a line ${'of any size '.repeat(20)}`)
   await file.close()
   t.equal(readFileSync(path, 'utf8').split('\n').length, 5)
+})
+
+t.test('no line is lost when a process ends', async (t) => {
+  const path = join(temporaryFolder(t), 'lines')
+  const log = new URL('../../common/log.js', import.meta.url).href
+  const file = new URL('../../cli/serve/line-file.js', import.meta.url).href
+  const batch = new URL('../../common/files/line-batch.js', import.meta.url).href
+  const run = (end: string) =>
+    spawnSync(process.execPath, [
+      ...['--conditions=dealgate-source', '--input-type=module', '--eval'],
+      `import { createLogger } from '${log}'
+       import { LineFile } from '${file}'
+       import { LineBatch } from '${batch}'
+       const file = await LineFile.open({ path: '${path}' })
+       const lines = new LineBatch({ write: (all) => file.writeAll(all), writeNow: (all) => file.writeNow(all) })
+       const log = createLogger({ level: 'info' })
+       for (let n = 0; n < 300; n++) {
+         log.info({ n }, 'logged')
+         lines.add('written ' + n)
+       }
+       ${end}`,
+    ])
+  for (const [end, status] of [
+    ['process.exit(3)', 3],
+    ["throw new Error('a fault')", 1],
+    ['', 0],
+  ] as const) {
+    const ended = run(end)
+    t.equal(ended.status, status, String(ended.stderr).slice(-500))
+    const logged = String(ended.stderr)
+      .split('\n')
+      .filter((line) => line.includes('"logged"'))
+    t.same(
+      logged.map((line) => JSON.parse(line).n),
+      [...Array(300).keys()],
+      `the log, with ${end || 'no end'}`,
+    )
+  }
+  const written = readFileSync(path, 'utf8').trimEnd().split('\n')
+  const each = Array.from({ length: 300 }, (_, n) => `written ${n}`)
+  t.same(written, [...each, ...each, ...each], 'the file')
+})
+
+t.test('a process that ends writes the lines that wait for the disk', async (t) => {
+  const path = join(temporaryFolder(t), 'lines')
+  const file = new URL('../../cli/serve/line-file.js', import.meta.url).href
+  const { status, stderr } = spawnSync(process.execPath, [
+    ...['--conditions=dealgate-source', '--input-type=module', '--eval'],
+    `import { LineFile } from '${file}'
+     const file = await LineFile.open({ path: '${path}' })
+     file.writeAll(['a', 'b'])
+     setImmediate(() => {
+       file.writeAll(['c'])
+       process.on('exit', () => file.writeNow(['d']))
+       throw new Error('a fault')
+     })`,
+  ])
+  t.equal(status, 1, String(stderr).slice(-500))
+  t.equal(readFileSync(path, 'utf8'), 'a\nb\nc\nd\n')
 })
 
 t.test('a line that was cut short stays alone', async (t) => {
