@@ -132,7 +132,7 @@ const examples = sources('examples')
 const ENTRY =
   /^(cli\/index|src\/plugin|(plugins|engines)\/\w+\/index|test\/suites\/plugin-suite|examples\/.*|.*\.test)\.ts$/
 
-/** Types that nobody imports, and that the declarations of others need by name; and what Node.js imports by its name. */
+/** Types that nobody imports, and that declarations of others need by name; and what Node.js imports by its name. */
 const DECLARED = [
   'services/store/database.ts: Table',
   'test/plugins/task/recorded-platform.ts: Recorded',
