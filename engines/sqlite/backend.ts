@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { DiskReserve } from '../../common/disk-reserve.js'
 import type { Backend, EngineOptions } from '../../src/state/backend.js'
-import { LeaseLocks } from '../../src/state/locks/lease-locks.js'
 import { LocalLocks } from '../../src/state/locks/locks.js'
 import { type SwapStore, Table } from '../../src/state/records/table.js'
 import { noSignals } from '../../src/state/signals.js'
+import { LeaseLocks } from '../lease-locks.js'
 import { openDatabase, SqliteRows } from './rows.js'
 
 /**

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { pauseAfter } from '../../../common/backoff.js'
-import type { Logger, Logging } from '../../../common/log.js'
-import type { HeldLock, LockOptions, Locks } from '../../api/locks.js'
-import type { Signals } from '../../api/state.js'
-import { busy, recordsFailed } from '../errors.js'
-import { noSignals } from '../signals.js'
-import { HeldLease } from './leased-lock.js'
-import { LocalLocks } from './locks.js'
-import type { Lease, LeaseStore } from './memory-leases.js'
+import { pauseAfter } from '../common/backoff.js'
+import type { Logger, Logging } from '../common/log.js'
+import type { HeldLock, LockOptions, Locks } from '../src/api/locks.js'
+import type { Signals } from '../src/api/state.js'
+import { busy, recordsFailed } from '../src/state/errors.js'
+import { HeldLease } from '../src/state/locks/leased-lock.js'
+import { LocalLocks } from '../src/state/locks/locks.js'
+import type { Lease, LeaseStore } from '../src/state/locks/memory-leases.js'
+import { noSignals } from '../src/state/signals.js'
 
 interface LeaseLockOptions {
   readonly store: LeaseStore
