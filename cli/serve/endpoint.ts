@@ -34,6 +34,7 @@ import { openLogFiles } from './observability.js'
 import { openReadsOf, withReads } from './reads.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
 import { certificatesOf, givenCertificates, useCertificates } from './server-options.js'
+import { ownWire } from './wire/own-wire.js'
 
 interface EndpointOptions {
   readonly config: Config
@@ -177,8 +178,7 @@ function proxyOptions(
       ...gatewayClientOf(config),
       url: own.gateway,
       publicUrl: url,
-      port: gateway.inProcess && portTo(gateway.inProcess),
-      reads: gateway.reads,
+      wire: ownWire({ port: gateway.inProcess && portTo(gateway.inProcess), reads: gateway.reads }),
       account: gateway.account,
       keys: gateway.keys,
     },

@@ -20,7 +20,7 @@ import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
 
 export interface ProxyOptions {
-  gateway: Pick<GatewayPoolOptions, 'tls' | 'timeoutMs' | 'port' | 'reads'> & {
+  gateway: Pick<GatewayPoolOptions, 'tls' | 'timeoutMs' | 'wire'> & {
     /** Address of the object gateway, such as http://127.0.0.1:9100. */
     url: string
     /** Address of the gateway in share links; default `url`. */

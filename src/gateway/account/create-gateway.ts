@@ -1,6 +1,4 @@
-import type { MessagePort } from 'node:worker_threads'
 import type { Logger } from '../../../common/log.js'
-import type { Reads } from '../../../common/port-messages.js'
 import type { Gateway } from '../../api/gateway.js'
 import type { GatewayAccount } from '../../api/identity.js'
 import type { KnownStores } from '../../api/known-stores.js'
@@ -13,9 +11,7 @@ import type { GatewayClient, MarkerLookup } from '../client.js'
 import { GATEWAY_TIMEOUT_MS, type GatewayTls, type GatewayWatch, unwatched } from '../gateway-call.js'
 import { SnapshotCache } from '../listing/snapshot-cache.js'
 import { ConnectionPool } from '../transport/connection-pool.js'
-import { PortWire } from '../transport/port-wire.js'
-import { ReadingWire } from '../transport/reading-wire.js'
-import type { Wire } from '../transport/wire.js'
+import type { OwnWire } from '../transport/wire.js'
 import { type AccountCalls, accountCalls } from './account-calls.js'
 import { accountGateway, guardGateway, Views } from './account-gateway.js'
 import { anonymousGateway } from './anonymous-gateway.js'
@@ -36,10 +32,8 @@ export interface GatewayPoolOptions {
   readonly log: Logger
   /** For an https: address. */
   readonly tls?: GatewayTls | undefined
-  /** Leads to the gateway where that is in this process: what is small goes over it, and not over HTTP. */
-  readonly port?: MessagePort | undefined
-  /** Answers in this thread what changes nothing, where the gateway's data are on this machine. */
-  readonly reads?: Reads | undefined
+  /** Makes what carries requests to the gateway, where that is part of the same server. Default: connections. */
+  readonly wire?: OwnWire | undefined
   /** Longest wait for the head of an answer, ms. Default 30 000. */
   readonly timeoutMs?: number
   /** Longest pause without a byte of a body while one is wanted, ms. Default 60 000. */
@@ -108,7 +102,7 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
   const names = brandNames(options.brand)
   const rest = new RestClient({
     url,
-    wire: wireOf(options, url, timeoutMs),
+    wire: options.wire?.(url, () => new ConnectionPool(url, tls, timeoutMs)),
     tls,
     timeoutMs,
     idleMs,
@@ -175,12 +169,6 @@ export function createGatewayPool(options: GatewayPoolOptions): GatewayPool {
       rest.close()
     },
   }
-}
-
-/** What carries requests whose bodies are in memory; undefined: connections of the client's own. */
-function wireOf({ port, reads, tls }: GatewayPoolOptions, url: URL, timeoutMs: number): Wire | undefined {
-  const wire = port && new PortWire(port, url)
-  return reads ? new ReadingWire(reads, wire ?? new ConnectionPool(url, tls, timeoutMs), url) : wire
 }
 
 interface View {

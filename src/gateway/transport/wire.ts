@@ -53,8 +53,8 @@ export interface SentParts {
 }
 
 /**
- * What carries requests and their answers: own connections, for those whose bodies are in memory, or a port to services
- * in this process.
+ * What carries requests and their answers: own connections, for those whose bodies are in memory, or what an `OwnWire`
+ * makes.
  */
 export interface Wire {
   /**
@@ -72,6 +72,13 @@ export interface Wire {
   readonly usage: { readonly busy: number; readonly free: number }
   close(): void
 }
+
+/**
+ * Makes the wire to a gateway that is part of the same server.
+ * @param url of the gateway, as others reach it
+ * @param connections makes connections of the client's own, for what the wire does not carry
+ */
+export type OwnWire = (url: URL, connections: () => Wire) => Wire
 
 /**
  * Resolves when the head of the answer has arrived.

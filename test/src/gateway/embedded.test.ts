@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { ownWire } from '../../../cli/serve/wire/own-wire.js'
 import { createLogger } from '../../../common/log.js'
 import { portTo } from '../../../common/port-messages.js'
 import { openAccountRegistry } from '../../../services/gateway/accounts/account-registry.js'
@@ -25,8 +26,8 @@ async function start(t: Test, quirks: readonly QuirkName[], words = brand): Prom
   const data = temporaryFolder(t)
   const services = await startServices({ data, gateway: { host: '127.0.0.1', port: 0, quirks, brand: words } })
   t.teardown(() => services.stop())
-  const port = quirks.length === 0 ? portTo(services.gateway) : undefined
-  const pool = createGatewayPool({ url: services.gateway.url, port, brand: words, log })
+  const wire = quirks.length === 0 ? ownWire({ port: portTo(services.gateway) }) : undefined
+  const pool = createGatewayPool({ url: services.gateway.url, wire, brand: words, log })
   t.teardown(() => pool.close())
   const client = pool.for(await services.gateway.credentials())
   await client.ready()

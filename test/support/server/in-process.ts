@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { S3 } from '@aws-sdk/client-s3'
 import { serve } from '../../../cli/process/listen.js'
+import { ownWire } from '../../../cli/serve/wire/own-wire.js'
 import { portTo } from '../../../common/port-messages.js'
 import { openReads } from '../../../services/gateway/reads.js'
 import { startServices } from '../../../services/index.js'
@@ -62,7 +63,11 @@ export async function startInProcess(
   t.teardown(() => reads?.close())
   const open = ({ standard: changed = standard, ...more }: InProcessOptions) =>
     createProxy({
-      gateway: { url: gateway.url, ...(mode === 'full' && { port: portTo(services.gateway), reads }), account },
+      gateway: {
+        url: gateway.url,
+        ...(mode === 'full' && { wire: ownWire({ port: portTo(services.gateway), reads }) }),
+        account,
+      },
       identities: [IDENTITY],
       data,
       ...(!options.log && { log, accessLog: false }),

@@ -1,8 +1,8 @@
 import type { FromServer, PortRequestMessage, Reads, RunningRead } from '../../../common/port-messages.js'
 import { Windows } from '../../../common/port-windows.js'
-import { fieldValue } from './framing.js'
+import { fieldValue } from '../../../src/gateway/transport/framing.js'
+import { forEachHeader, type SentResponse, type Wire, type WireRequest } from '../../../src/gateway/transport/wire.js'
 import { PortExchange } from './port-exchange.js'
-import { forEachHeader, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /**
  * Has requests that change nothing answered in this thread, where the gateway's data are on this machine, and sends all

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { freeBuffer } from '../../../common/free-buffer.js'
 import { FIRST_WINDOW_BYTES, type FromServer, unpacked } from '../../../common/port-messages.js'
 import type { AnswerWindow } from '../../../common/port-windows.js'
-import { fieldValue } from './framing.js'
+import { fieldValue } from '../../../src/gateway/transport/framing.js'
+import { type BodyReceiver, lost, type RestResponse } from '../../../src/gateway/transport/response.js'
+import type { SentResponse } from '../../../src/gateway/transport/wire.js'
 import type { PortSending } from './port-sending.js'
-import { type BodyReceiver, lost, type RestResponse } from './response.js'
-import type { SentResponse } from './wire.js'
 
 /** How many more bytes of the body the gateway may send, and memory for them; or that the answer is not wanted. */
 export type Told = readonly [granted: number, memory?: ArrayBuffer] | readonly []

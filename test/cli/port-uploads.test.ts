@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { FIRST_WINDOW_BYTES, PART_BYTES, portTo } from '../../../common/port-messages.js'
-import { receive } from '../../../services/http/body.js'
-import type { BodySink } from '../../../services/http/body-sink.js'
-import { PortClients, type PortRequest, type PortResponse } from '../../../services/http/port.js'
-import { PutInParts } from '../../../src/gateway/objects/put-in-parts.js'
-import { AnsweredEarly } from '../../../src/gateway/objects/put-request.js'
-import { PortWire } from '../../../src/gateway/transport/port-wire.js'
+import { PortWire } from '../../cli/serve/wire/port-wire.js'
+import { FIRST_WINDOW_BYTES, PART_BYTES, portTo } from '../../common/port-messages.js'
+import { receive } from '../../services/http/body.js'
+import type { BodySink } from '../../services/http/body-sink.js'
+import { PortClients, type PortRequest, type PortResponse } from '../../services/http/port.js'
+import { PutInParts } from '../../src/gateway/objects/put-in-parts.js'
+import { AnsweredEarly } from '../../src/gateway/objects/put-request.js'
 
 const MIB = 1024 * 1024
 const CHUNK = 64 * 1024

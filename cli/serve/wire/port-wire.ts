@@ -1,10 +1,16 @@
 import type { MessagePort } from 'node:worker_threads'
 import { type FromClient, type FromServer, PortOutbox, packed } from '../../../common/port-messages.js'
 import { Windows } from '../../../common/port-windows.js'
-import { fieldValue } from './framing.js'
+import { fieldValue } from '../../../src/gateway/transport/framing.js'
+import {
+  forEachHeader,
+  type SentParts,
+  type SentResponse,
+  type Wire,
+  type WireRequest,
+} from '../../../src/gateway/transport/wire.js'
 import { PortExchange, type Told } from './port-exchange.js'
 import { PortSending } from './port-sending.js'
-import { forEachHeader, type SentParts, type SentResponse, type Wire, type WireRequest } from './wire.js'
 
 /** Carries requests to the gateway of this process over a message port, and nothing that a connection could lose. */
 export class PortWire implements Wire {

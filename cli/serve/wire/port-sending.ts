@@ -1,6 +1,6 @@
 import { freeBuffer } from '../../../common/free-buffer.js'
 import { PART_BYTES } from '../../../common/port-messages.js'
-import type { SentParts, SentResponse } from './wire.js'
+import type { SentParts, SentResponse } from '../../../src/gateway/transport/wire.js'
 
 /** Bytes of memory for a part while the gateway takes few. */
 const SMALL_PART_BYTES = 64 * 1024

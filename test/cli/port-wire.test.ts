@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { FIRST_WINDOW_BYTES, portTo } from '../../../common/port-messages.js'
-import { OwnClient } from '../../../services/http/own-client.js'
-import { PortClients, type PortRequest, type PortResponse } from '../../../services/http/port.js'
-import { PortWire } from '../../../src/gateway/transport/port-wire.js'
-import { ReadingWire } from '../../../src/gateway/transport/reading-wire.js'
-import { type BodyReceiver, type RestResponse, readAll } from '../../../src/gateway/transport/response.js'
-import { ask, type Wire, type WireRequest } from '../../../src/gateway/transport/wire.js'
+import { PortWire } from '../../cli/serve/wire/port-wire.js'
+import { ReadingWire } from '../../cli/serve/wire/reading-wire.js'
+import { FIRST_WINDOW_BYTES, portTo } from '../../common/port-messages.js'
+import { OwnClient } from '../../services/http/own-client.js'
+import { PortClients, type PortRequest, type PortResponse } from '../../services/http/port.js'
+import { type BodyReceiver, type RestResponse, readAll } from '../../src/gateway/transport/response.js'
+import { ask, type Wire, type WireRequest } from '../../src/gateway/transport/wire.js'
 
 const MIB = 1024 * 1024
 const URL_OF_GATEWAY = new URL('http://gateway.example:9100')
