@@ -70,7 +70,7 @@ const rules: readonly Rule[] = [
   },
   {
     rule: 'node:http serves in cli/process and services/http, and calls from the clients that need its sockets',
-    from: /^(?!cli\/process\/(listen|refuse-broken|metrics-server)\.ts$|src\/(server\/passthrough-forward|http\/relay|plugins\/contain\/check-reply|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
+    from: /^(?!cli\/process\/(listen|refuse-broken|metrics-server)\.ts$|cli\/passthrough\/forward\.ts$|src\/(http\/relay|plugins\/contain\/check-reply|gateway\/calls\/rest-client)\.ts$|cli\/doctor\/gateway-mistakes\.ts$|services\/(http\/server|platform\/daemon\/fetch-car|store\/s3-client)\.ts$|plugins\/pay\/upload-client\.ts$|test\/)/,
     never: /^node:https?$/,
   },
   {
@@ -97,7 +97,7 @@ const HOMES: Readonly<Record<string, string>> = {
   busboy: 'common/multipart.ts',
   commander: 'cli',
   express: 'services/rest/',
-  'http-proxy-middleware': 'src/server/passthrough-forward.ts',
+  'http-proxy-middleware': 'cli/passthrough/forward.ts',
   'ipaddr.js': 'common/cidr.ts',
   keyv: 'src/state/',
   '@keyv/': 'engines/',

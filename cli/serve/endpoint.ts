@@ -110,6 +110,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     plugins,
     pluginsChecked: true,
     console: options.console,
+    passthrough: config.passthrough ? (await import('../passthrough/passthrough.js')).createPassthrough : undefined,
     websiteDomains: config.websitePort === 'off' ? undefined : config.websiteDomain,
   })
   cleanup.defer(() => proxy.close())
@@ -170,7 +171,7 @@ function proxyOptions(
   gateway: GatewayInUse & { readonly keys: AccountKeys; readonly reads: Reads | undefined },
   log: Logger,
 ): ProxyOptions {
-  const { state: stateUrl, plugins: _loadedByTheCaller, ...others } = config
+  const { state: stateUrl, plugins: _loadedByTheCaller, passthrough: _openedByTheCaller, ...others } = config
   const { url, own = { gateway: url, platform: gateway.platform?.url, payment: gateway.payment } } = gateway
   return {
     ...others,

@@ -12,6 +12,7 @@ import type { Limits } from '../api/limits.js'
 import { createAuthenticator } from '../auth/authenticate.js'
 import { createFormAuthenticator } from '../auth/authenticate-form.js'
 import { OWN_ID } from '../auth/credentials.js'
+import { GATEWAY_TIMEOUT_MS } from '../gateway/gateway-call.js'
 import { Bodies } from '../http/body/body.js'
 import { withCors } from '../http/cors.js'
 import { Downloads } from '../http/downloads.js'
@@ -26,6 +27,7 @@ import { openJobs } from '../plugins/jobs/open-jobs.js'
 import type { PluginSet } from '../plugins/running-plugins.js'
 import { createSealer, sealingKeyOf } from '../plugins/sealer.js'
 import { gatewayLinks, shareAddress } from '../s3/share.js'
+import { endUploads } from '../state/uploads/upload-sweep.js'
 import { auditedJobs, auditOf } from './audit.js'
 import { type Backends, openBackends } from './backends.js'
 import { startBackground } from './background.js'
@@ -52,7 +54,6 @@ import { pluginGauges } from './metrics/metrics-plugin.js'
 import { backupMetrics } from './metrics/upkeep.js'
 import { endRecorder, observeRequests } from './observe.js'
 import { createRequestOpener } from './open-request.js'
-import { openPassthrough } from './passthrough.js'
 import { decider, performer } from './perform.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from './proxy-options.js'
 import { createRunner } from './run-operation.js'
@@ -141,9 +142,19 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const decide = decider(deciding)
   const perform = performer({ credentials, ...deciding, audit, bucketLogs })
   const { addressing } = live
-  const passthrough = options.passthrough
-    ? openPassthrough(options, backends, { addressing, limits, traffic, bodies, contexts, log, onDone: observed.ended })
-    : undefined
+  const passthrough = options.passthrough?.({
+    ...{ addressing, limits, traffic, bodies, log, onDone: observed.ended },
+    ...{ url: options.gateway.url, tls: options.gateway.tls, word: backends.brand.path },
+    timeoutMs: options.gateway.timeoutMs ?? GATEWAY_TIMEOUT_MS,
+    gateway: contexts.own,
+    // The bucket may have been made meanwhile, and the request that asks for this may have no log-in.
+    async forget(bucket, before) {
+      await settings.clearFormer(bucket)
+      await endUploads(state.uploads, bucket, before)
+    },
+    onChange: () => pool.forget(),
+    audit: options.audit,
+  })
   cleanup.defer(() => passthrough?.close())
   await startBackground(
     {

@@ -16,6 +16,7 @@ import type { AuditLog } from './audit.js'
 import type { ConsoleAddress } from './console-address.js'
 import type { ShownOption } from './manage/list-options.js'
 import type { ScrapeFor } from './metrics/metrics-plugin.js'
+import type { CreatePassthrough } from './passthrough.js'
 import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
 
@@ -165,8 +166,8 @@ export interface ProxyOptions {
   now?: () => number
   /** The console whose pages may read the answers of this endpoint; default none. */
   console?: ConsoleAddress | undefined
-  /** Also serve the gateway's own paths (`/gateway/...`): JSON-RPC and web pages, never object data. Default false. */
-  passthrough?: boolean
+  /** Serves the gateway's own paths (`/gateway/...`), too: JSON-RPC, never object data. Default: none does. */
+  passthrough?: CreatePassthrough | undefined
 }
 
 /** Options that a proxy can change while it serves requests. */

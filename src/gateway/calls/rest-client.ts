@@ -31,7 +31,7 @@ interface RestOptions {
  * this process, a port takes the place of all connections: a GET of 1 KiB costs half of the CPU time then, and a
  * streamed upload five sixths.
  *
- * Nothing else reaches the gateway but, for paths that are passed through as they are, `server/passthrough-forward.ts`.
+ * Nothing else reaches the gateway but, for paths that are passed through as they are, `cli/passthrough/forward.ts`.
  */
 export class RestClient {
   readonly timeoutMs: number

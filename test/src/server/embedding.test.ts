@@ -6,6 +6,7 @@ import { GetObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import express, { type RequestHandler } from 'express'
 import t, { type Test } from 'tap'
+import { createPassthrough } from '../../../cli/passthrough/passthrough.js'
 import { createLogger } from '../../../common/log.js'
 import { startServices } from '../../../services/index.js'
 import { createProxy } from '../../../src/server/create-proxy.js'
@@ -27,7 +28,7 @@ const Bucket = 'bucket'
  * would spoil.
  */
 async function behind(t: Test, middleware: RequestHandler) {
-  const { proxy, endpoint } = await startInProcess(t, 'full', { identities: [keys], passthrough: true })
+  const { proxy, endpoint } = await startInProcess(t, 'full', { identities: [keys], passthrough: createPassthrough })
   const app = express()
   app.use(middleware)
   app.use(proxy)

@@ -1,5 +1,6 @@
 import { get } from 'node:http'
 import t, { type Test } from 'tap'
+import { createPassthrough } from '../../../../cli/passthrough/passthrough.js'
 import type { TrafficBounds } from '../../../../src/server/traffic/gate.js'
 import type { Endpoint } from '../../../suites/sign.js'
 import { sdkFor } from '../../../support/programs/sdk.js'
@@ -53,7 +54,7 @@ t.test('requests of one key', async (t) => {
 
 t.test('requests of one address, and probes of this machine', async (t) => {
   const bounds = { perAddress: { requests: SELDOM }, total: { requests: { perSecond: 0.01, burst: 3 } } }
-  const { list, endpoint } = await start(t, bounds, { passthrough: true })
+  const { list, endpoint } = await start(t, bounds, { passthrough: createPassthrough })
   t.match([await list('one'), await list('two')], [{ status: 200 }, { status: 200 }])
   t.match(await list('two'), { ...SLOW_DOWN, message: /from your network address/ })
   t.equal(await status(`${endpoint}/bucket/key`), 503, 'not signed')
@@ -100,7 +101,7 @@ t.test('requests in progress', async (t) => {
 
 t.test('bytes that are declared and never come do not count', async (t) => {
   const total = { bytes: { perSecond: 1000, burst: 100_000 } }
-  const { list, endpoint, scrape } = await start(t, { total, perAddress: total }, { passthrough: true })
+  const { list, endpoint, scrape } = await start(t, { total, perAddress: total }, { passthrough: createPassthrough })
   const declared = { 'content-length': '9000000000000000' }
   for (const [method, path] of [
     ['POST', '/gateway/webrpc'],

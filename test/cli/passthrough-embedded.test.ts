@@ -1,15 +1,24 @@
+import { createServer } from 'node:http'
 import t from 'tap'
-import { GatewayUser } from '../../support/gateway/gateway-user.js'
-import { startInProcess } from '../../support/server/in-process.js'
-import { modes } from '../../support/server/modes.js'
-import { signedRequest } from '../../support/sign/signed-request.js'
-import { stopMonotonicClock } from '../../support/waiting.js'
+import { createProxy } from '../../cli/index.js'
+import { createPassthrough } from '../../cli/passthrough/passthrough.js'
+import { temporaryFolder } from '../support/content/folders.js'
+import { GatewayUser } from '../support/gateway/gateway-user.js'
+import { startInProcess } from '../support/server/in-process.js'
+import { keptLog } from '../support/server/kept-log.js'
+import { listen } from '../support/server/listen.js'
+import { modes } from '../support/server/modes.js'
+import { signedRequest } from '../support/sign/signed-request.js'
+import { stopMonotonicClock } from '../support/waiting.js'
 
 const identity = { accessKeyId: 'key', secretAccessKey: 'secret-key' }
 
 for (const mode of modes) {
   t.test(`${mode}: JSON-RPC and S3 on one port, and neither sees what the other has replaced`, async (t) => {
-    const { endpoint, gateway, s3 } = await startInProcess(t, mode, { identities: [identity], passthrough: true })
+    const { endpoint, gateway, s3 } = await startInProcess(t, mode, {
+      identities: [identity],
+      passthrough: createPassthrough,
+    })
     const rpc = new GatewayUser({ ...gateway.account, url: endpoint })
     await rpc.login()
     const Bucket = 'shared-bucket'
@@ -66,7 +75,10 @@ t.test('without pass-through these paths are S3’s', async (t) => {
 })
 
 t.test('a client that tries out keys through the passthrough must wait, the proxy need not', async (t) => {
-  const { endpoint, gateway } = await startInProcess(t, 'full', { identities: [identity], passthrough: true })
+  const { endpoint, gateway } = await startInProcess(t, 'full', {
+    identities: [identity],
+    passthrough: createPassthrough,
+  })
   // The first wait is a second.
   stopMonotonicClock(t)
   const user = (secretKey: string) => new GatewayUser({ ...gateway.account, secretKey, url: endpoint })
@@ -74,4 +86,21 @@ t.test('a client that tries out keys through the passthrough must wait, the prox
   await t.rejects(user(gateway.account.secretKey).login(), { message: /Too many log-ins/ })
   const { status } = await signedRequest(endpoint, identity, { method: 'GET', path: '/' })
   t.equal(status, 200, 'the proxy logs in for the first time')
+})
+
+t.test('the entry `dealgate` serves these paths where it is told to', async (t) => {
+  const { gateway } = await startInProcess(t, 'full', { identities: [identity] })
+  for (const [passthrough, form] of [
+    [true, /"jsonrpc"/],
+    [false, /<Error>/],
+  ] as const) {
+    const options = { gateway: { url: gateway.url, account: gateway.account }, data: temporaryFolder(t) }
+    const proxy = await createProxy({ ...options, identities: [identity], passthrough, log: keptLog().log })
+    t.teardown(() => proxy.close())
+    const url = await listen(createServer(proxy), t)
+    const body = JSON.stringify({ id: 1, jsonrpc: '2.0', method: 'web.Login', params: {} })
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(`${url}/gateway/webrpc`, { method: 'POST', headers, body })
+    t.match(await answer.text(), form)
+  }
 })

@@ -3,11 +3,11 @@ import { Agent as HttpsAgent } from 'node:https'
 import type { RequestHandler } from 'http-proxy-middleware'
 import { S3Error } from '../../common/errors/s3-error.js'
 import { needsSandbox, withSandbox } from '../../common/sandbox.js'
-import type { GatewayTls } from '../gateway/gateway-call.js'
-import { type Addressing, bucketOfHost, hostsOf } from '../http/addressing.js'
-import type { BodyLimits } from '../http/body/body-source.js'
-import { type BeforeBody, openIncoming } from '../http/body/open-body.js'
-import { headerBrands } from '../http/headers.js'
+import type { GatewayTls } from '../../src/gateway/gateway-call.js'
+import { type Addressing, bucketOfHost, hostsOf } from '../../src/http/addressing.js'
+import type { BodyLimits } from '../../src/http/body/body-source.js'
+import { type BeforeBody, openIncoming } from '../../src/http/body/open-body.js'
+import { headerBrands } from '../../src/http/headers.js'
 
 interface ForwardOptions {
   /** Address of the gateway, with an optional base path. */

@@ -1,6 +1,6 @@
 import { unless } from '../../common/errors/s3-error.js'
 import { parseJson } from '../../common/json.js'
-import type { Gateway } from '../api/gateway.js'
+import type { Gateway } from '../../src/api/gateway.js'
 
 /** Calls that only read. Unknown calls may write. */
 const READS = new Set([
