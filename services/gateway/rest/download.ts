@@ -129,7 +129,7 @@ async function openObject(
     if (request.method === 'HEAD') return { row, record }
     if (row.bodyAt === 'network') throw new GatewayError('InvalidObjectState')
     if (row.bodyAt === 'index') {
-      if (opened.body === undefined) throw new Error(`The index has lost the body of generation ${row.generation}.`)
+      if (opened.body === undefined) throw new BodyError('lost', `The body ${row.generation} in the index is lost.`)
       return { row, record, body: opened.body }
     }
     const body = await context.bodies.open(storedBodyOf(row))

@@ -171,6 +171,20 @@ t.test('a body that has changed is not sent, and is counted', { skip }, async (t
   ])
 })
 
+t.test('a body that the index has lost is counted as lost', { skip }, async (t) => {
+  const { client, reads, index } = await scene(t)
+  await client.put(BUCKET, 'key', randomBytes(100))
+  const db = new DatabaseSync(index)
+  db.exec('DELETE FROM bodies')
+  db.close()
+  t.match(await get(reads, client, 'key'), { status: 500, headers: { 'x-cloud-error-code': 'BodyLost' } })
+  const damaged = (await reads.metrics()).find(({ name }) => name === 'dealgate_damaged_bodies_total')
+  t.match(damaged?.values, [
+    { labels: { damage: 'changed' }, value: 0 },
+    { labels: { damage: 'lost' }, value: 1 },
+  ])
+})
+
 t.test('a read holds nothing that a checkpoint would wait for', { skip }, async (t) => {
   const { client, reads, index } = await scene(t)
   for (let n = 0; n < 20; n++) await client.put(BUCKET, `key ${n}`, randomBytes(n === 0 ? 1_000_000 : 1000))
