@@ -1,3 +1,4 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
 import { nanosecondsOf } from '../../clock.js'
 import { above, commonPrefix, justAfter } from './scan.js'
 import { firstIdAt, type ListedVersion, NULL_VERSION, type VersionPosition, type Versions } from './versions.js'
@@ -29,6 +30,9 @@ interface VersionScanPage {
 /** Rows of the first page where keys are grouped: the next ones are larger, until a prefix is skipped. */
 const FEW_ROWS = 2
 
+/** Pages between turns of the event loop: those of SQLite are read within one, by the thread that serves others, too. */
+const PAGES_PER_TURN = 20
+
 /**
  * Reads one page of all versions, in byte order of the keys and from the newest version of a key to the oldest. Costs
  * one index search per common prefix, however many versions that hides.
@@ -42,7 +46,8 @@ export async function scanVersions(versions: Versions, query: VersionScanQuery):
   let seen: Buffer | undefined
   const first = delimiter.length === 0 ? limit + 1 : FEW_ROWS
   let size = first
-  while (position !== undefined && entries.length <= limit) {
+  for (let pages = 1; position !== undefined && entries.length <= limit; pages++) {
+    if (pages % PAGES_PER_TURN === 0) await othersTurn()
     const from: VersionPosition = position
     const rows = await versions.page(bucket, from, to, size, withLocks)
     let skipped = false

@@ -185,6 +185,29 @@ t.test('a body that the index has lost is counted as lost', { skip }, async (t) 
   ])
 })
 
+t.test('a listing of versions with many common prefixes lets others have their turns', { skip }, async (t) => {
+  const { client, reads } = await scene(t)
+  const folders = Array.from({ length: 200 }, (_, n) => `folder ${n}`)
+  for (const folder of folders) await client.put(BUCKET, `${folder}/key`, randomBytes(10))
+  const turnsOf = async (delimiter: string): Promise<number> => {
+    let underway = true
+    let turns = 0
+    const turn = () => {
+      if (!underway) return
+      turns++
+      setImmediate(turn)
+    }
+    setImmediate(turn)
+    const { versions } = await call(reads, client, 'ListObjectVersions', { delimiter, keyMarker: '', maxKeys: 1000 })
+    underway = false
+    t.equal(versions.length, folders.length)
+    return turns
+  }
+  await turnsOf('')
+  const [inOneStatement, grouped] = [await turnsOf(''), await turnsOf('/')]
+  t.ok(grouped >= inOneStatement + 8, `${grouped} turns, and ${inOneStatement} where one statement has all`)
+})
+
 t.test('a read holds nothing that a checkpoint would wait for', { skip }, async (t) => {
   const { client, reads, index } = await scene(t)
   for (let n = 0; n < 20; n++) await client.put(BUCKET, `key ${n}`, randomBytes(n === 0 ? 1_000_000 : 1000))
