@@ -30,7 +30,7 @@ interface VersionScanPage {
 /** Rows of the first page where keys are grouped: the next ones are larger, until a prefix is skipped. */
 const FEW_ROWS = 2
 
-/** Pages between turns of the event loop: those of SQLite are read within one, by the thread that serves others, too. */
+/** Pages that are read in one turn of the event loop: SQLite answers at once, and the thread has others to serve. */
 const PAGES_PER_TURN = 20
 
 /**
