@@ -77,10 +77,10 @@ export function revisionOf(features: GatewayFeatures, facts: VersionFacts): stri
 
 /**
  * What a download shows of the write that stored its bytes: the id, which a program may copy to other bytes, and the
- * ETag of the gateway, which then is another one, be it an MD5 or random.
+ * ETag of the gateway, which then is another one, be it an MD5 or random. Undefined where the gateway states no ETag.
  */
-export function writeMarkOf(writeId: string, { etag = '' }: IncomingHttpHeaders): string {
-  return etag === '' ? writeId : `${writeId} ${etag}`
+export function writeMarkOf(writeId: string, { etag = '' }: IncomingHttpHeaders): string | undefined {
+  return etag === '' ? undefined : `${writeId} ${etag}`
 }
 
 /** The time in the revision of an object of a gateway that has no generations; undefined in any other revision. */

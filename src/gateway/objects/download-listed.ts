@@ -1,7 +1,7 @@
 import type { Download, GatewayObject } from '../../api/gateway.js'
 import type { GatewayFeatures } from '../../api/gateway-features.js'
 import { type GatewayClient, lookupClient } from '../client.js'
-import { headerFacts, writeMarkOf } from '../object-facts.js'
+import { headerFacts } from '../object-facts.js'
 import type { RestResponse } from '../transport/response.js'
 import { disagreement } from './disagreement.js'
 import { DownloadBody, type Span } from './download-body.js'
@@ -69,25 +69,4 @@ function isAmbiguous(response: RestResponse, sinceAskedMs: number): boolean {
   const answered = Date.parse(response.headers.date ?? '')
   const modified = Date.parse(response.headers['last-modified'] ?? '')
   return !(answered - sinceAskedMs - modified >= AMBIGUOUS_MS)
-}
-
-/**
- * The id of the write that created the listed object, and the mark of its bytes. Null when the object is gone or
- * another client wrote it. Undefined when the download does not agree with the listing: the object was overwritten
- * since, or something other than the gateway answered.
- */
-export async function writerOf(
-  client: GatewayClient,
-  bucket: string,
-  listed: GatewayObject,
-): Promise<{ readonly writeId: string; readonly mark: string } | null | undefined> {
-  const response = await open(client, bucket, listed.key)
-  if (!response) return null
-  if (disagreement(response, listed) !== undefined) {
-    response.destroy()
-    return undefined
-  }
-  const { writeId } = headerFacts(client.names, response.headers, listed.key, true)
-  response.drain()
-  return writeId === undefined ? null : { writeId, mark: writeMarkOf(writeId, response.headers) }
 }

@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { WriteOrder } from '../../api/gateway.js'
 import type { SmallAnswer } from '../calls/rest-call.js'
 import { isLostConnection, isNotConnected, unavailable, WriteRefused } from '../errors.js'
+import { digestOf } from './confirm-upload.js'
 import type { PutOnWire } from './put-request.js'
 import type { UploadBody } from './upload.js'
 import type { UploadRequest } from './upload-request.js'
@@ -28,6 +29,7 @@ export class SmallBody implements UploadBody {
 
   async finish(order: WriteOrder, ordered: boolean): Promise<SmallAnswer> {
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
+    if (!(await this.#request.features()).objectHead) this.#request.digest = digestOf(body)
     try {
       return await this.#request.client.session.withLogin(async (token) =>
         this.#request.check(await this.#send(token, body, order, ordered)),

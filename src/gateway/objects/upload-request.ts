@@ -34,6 +34,8 @@ export class UploadRequest {
   /** Identifies the write. */
   readonly writeId: string
   readonly path: string
+  /** See `digestOf`. Present once a small body is complete, at gateways that do not describe what they have stored. */
+  digest: string | undefined
   readonly #attributes: UploadAttributes
   #features: GatewayFeatures | undefined
   #headers: Record<string, string> | undefined

@@ -83,19 +83,21 @@ export class GatewayUpload implements Upload {
   /** Converts the gateway's success into the result of the upload. */
   async #stored({ headers }: SmallAnswer, logger: WriteOrder['logger']): Promise<UploadResult> {
     const can = await this.#request.features()
-    const { client, length, writeId, subject } = this.#request
+    const { client, length, writeId, subject, digest } = this.#request
     const { bucket, key } = subject
     const described = can.objectHead ? factsFromHeaders(client.names, can, headers, key, length) : undefined
-    return described ? resultOf(described) : confirm(lookupClient(client), can, { bucket, key, writeId, logger })
+    return described
+      ? resultOf(described)
+      : confirm(lookupClient(client), can, { bucket, key, writeId, digest, logger })
   }
 
   /** Asks the gateway whether it holds the bytes of this upload. Resolves undefined when it does not. */
   async #look(): Promise<UploadResult | undefined> {
     const can = await this.#request.features()
-    const { writeId, subject } = this.#request
+    const { writeId, subject, digest } = this.#request
     const client = lookupClient(this.#request.client)
     const { bucket, key } = subject
-    if (!can.objectHead) return locate(client, can, bucket, key, writeId)
+    if (!can.objectHead) return locate(client, can, { bucket, key, writeId, digest })
     const found = await stat(client, can, bucket, key)
     return found?.writeId === writeId ? resultOf(found) : undefined
   }

@@ -32,7 +32,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<Mode, string>>>> = {
   'PutObject, again': { full: 'upload', legacy: 'upload ListObjects download; 5' },
   'PutObject, 300 kB': {
     full: 'FenceUpload upload; 13: the fence, known after the body',
-    legacy: 'upload ListObjects download; 5',
+    legacy: 'upload ListObjects download ListObjects; 5: whose mark it is, as bytes beyond 64 KiB are not compared',
   },
   'PutObject, If-Match': {
     full: 'head head upload; 14: once before the body, once under the lock',
@@ -57,7 +57,7 @@ const TABLE: Readonly<Record<string, Readonly<Record<Mode, string>>>> = {
   ListParts: { full: '', legacy: '' },
   CompleteMultipartUpload: {
     full: 'ListBuckets head FenceUpload upload; 16, 7: an earlier attempt, 13',
-    legacy: 'ListObjects upload ListObjects download; 7 and 5',
+    legacy: 'ListObjects upload ListObjects download ListObjects; 7 and 5',
   },
 }
 

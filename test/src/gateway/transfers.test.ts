@@ -83,6 +83,7 @@ t.test("a legacy download is checked, cut to its range, and shows only what is t
     contentType: 'text/plain',
     revision: REVISION,
     cold: undefined,
+    checksum: undefined,
     headers: { 'content-language': 'de' },
     metadata: { colour: 'red' },
     writeId: 'r1',
@@ -446,6 +447,61 @@ t.test('an upload to a legacy gateway is tied to what is listed by a mark of its
   const puts = gateway.transfers.filter(({ request }) => request.method === 'PUT')
   t.equal(puts.at(-1)?.request.headers['x-cloud-meta-long'], undefined, 'metadata beyond 2 KiB stays with us')
   t.type(puts.at(-1)?.request.headers['x-cloud-meta-dealgate-rev'], 'string')
+})
+
+t.test('the id of a write that another program has copied to other bytes proves nothing', async (t) => {
+  const entry = { ...LISTED, name: 'k' }
+  const later = { ...entry, lastModified: '2026-01-01T00:00:00.9Z' }
+  /** Stores a body of this many bytes, which is overwritten before the first request of that kind. */
+  const stored = async (
+    size: number,
+    overwritten: 'listing' | 'download' | 'never',
+    marks: object = { etag: '"e"' },
+  ) => {
+    let writeId = ''
+    let isOver = overwritten === 'listing'
+    const own = Buffer.alloc(size, 'o')
+    const others = Buffer.alloc(size, 'x')
+    const script = legacy(
+      (request, response) => {
+        if (request.method === 'PUT') {
+          writeId = String(request.headers['x-cloud-meta-dealgate-rev'])
+          request.on('end', () => response.writeHead(200).end())
+          return
+        }
+        isOver ||= overwritten === 'download'
+        const headers = { ...HEADERS, 'content-length': size, 'x-cloud-meta-dealgate-rev': writeId, ...marks }
+        response.writeHead(200, headers).end(isOver ? others : own)
+      },
+      () => ({ ...(isOver ? later : entry), size }),
+    )
+    const { client, gateway } = await start(t, script)
+    const result = await send(client, own)
+    const calls = gateway.calls.filter(({ method }) => method === 'web.ListObjects').length
+    return { ...result, writeId, calls }
+  }
+  const first = (size: number) => `${entry.lastModified}/${size}`
+  for (const size of [0, 10, 64 * 1024]) {
+    const own = await stored(size, 'never')
+    t.match(own, { revision: first(size), mark: `${own.writeId} "e"`, calls: 1 }, `${size} bytes, not overwritten`)
+    if (size === 0) continue
+    for (const when of ['listing', 'download'] as const) {
+      const { revision, mark } = await stored(size, when)
+      t.match(revision, /^superseded\//, `${size} bytes, overwritten before the ${when}`)
+      t.equal(mark, undefined)
+    }
+  }
+  for (const size of [64 * 1024 + 1, 300_000]) {
+    const own = await stored(size, 'never')
+    t.match(own, { revision: first(size), mark: `${own.writeId} "e"`, calls: 2 }, `${size} bytes, not overwritten`)
+    const { revision, mark } = await stored(size, 'download')
+    t.equal(revision, first(size), `${size} bytes, overwritten before the download`)
+    t.equal(mark, undefined, 'the mark is that of other bytes')
+  }
+  for (const size of [10, 300_000]) {
+    const { revision, mark, calls } = await stored(size, 'never', {})
+    t.same({ revision, mark, calls }, { revision: first(size), mark: undefined, calls: 1 }, 'without ETag no mark')
+  }
 })
 
 t.test('an acknowledgement is worth nothing before the whole body has left', async (t) => {
