@@ -6,7 +6,7 @@ import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 
-/** What another program stores with a copy of the metadata of an upload, while that is confirmed, gets no ETag of it. */
+/** What another program stores with a copy of the metadata of an upload, while that is confirmed, gets another ETag. */
 
 const BUCKET = 'copied'
 const MOMENTS: Readonly<Record<string, (request: Passed) => boolean>> = {

@@ -30,6 +30,8 @@ interface Written {
   readonly writeId: string
   /** See `digestOf`. */
   readonly digest: string | undefined
+  /** The gateway has stored it: what it stores from now on is another object. */
+  readonly acknowledged?: true
 }
 
 /**
@@ -51,12 +53,16 @@ export async function locate(
   features: GatewayFeatures,
   written: Written,
 ): Promise<UploadResult | undefined> {
-  const { bucket, key, digest } = written
+  const { bucket, key, digest, acknowledged } = written
+  let first: string | undefined
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const listed = await stat(client, features, bucket, key)
     if (!listed) return undefined
     // A folder has no mark and is the same whichever write made it.
     if (key.endsWith('/') && !features.anyKey) return { revision: MARKER_REVISION, lastModified: listed.lastModified }
+    first ??= listed.revision
+    // Bytes that are not compared may be those of another program, with a copy of the id.
+    if (acknowledged && digest === undefined && listed.revision !== first) return undefined
     const found = await downloaded(client, listed, written)
     if (found === 'another') return undefined
     if (found === 'not as listed') continue
@@ -119,7 +125,7 @@ export async function confirm(
 ): Promise<UploadResult> {
   const { key, writeId } = written
   const now = new Date().toISOString()
-  const look = () => locate(client, features, written)
+  const look = () => locate(client, features, { ...written, acknowledged: true })
   try {
     const superseded = key.endsWith('/') && !features.anyKey ? MARKER_REVISION : `superseded/${writeId}`
     return (await look()) ?? { revision: superseded, lastModified: now }

@@ -452,6 +452,7 @@ t.test('an upload to a legacy gateway is tied to what is listed by a mark of its
 t.test('the id of a write that another program has copied to other bytes proves nothing', async (t) => {
   const entry = { ...LISTED, name: 'k' }
   const later = { ...entry, lastModified: '2026-01-01T00:00:00.9Z' }
+  const nextSecond = { 'last-modified': 'Thu, 01 Jan 2026 00:00:01 GMT' }
   /** Stores a body of this many bytes, which is overwritten before the first request of that kind. */
   const stored = async (
     size: number,
@@ -497,6 +498,13 @@ t.test('the id of a write that another program has copied to other bytes proves 
     const { revision, mark } = await stored(size, 'download')
     t.equal(revision, first(size), `${size} bytes, overwritten before the download`)
     t.equal(mark, undefined, 'the mark is that of other bytes')
+    later.lastModified = '2026-01-01T00:00:01.1Z'
+    t.match(
+      (await stored(size, 'download', { etag: '"e"', ...nextSecond })).revision,
+      /^superseded\//,
+      'a second later',
+    )
+    later.lastModified = '2026-01-01T00:00:00.9Z'
   }
   for (const size of [10, 300_000]) {
     const { revision, mark, calls } = await stored(size, 'never', {})
