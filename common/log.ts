@@ -58,12 +58,12 @@ function standardError(format: LogFormat = 'json'): NonNullable<LogOptions['to']
     write: (all) => void lines.write(textOf(all)),
     writeNow(all) {
       try {
-        lines.write(textOf(all))
         lines.flushSync()
       } catch {
         // It closes itself where the event loop is empty.
-        writeSync(STDERR, textOf(all))
       }
+      // What it would begin to write now, in another thread, the end of the process may overtake.
+      writeLast(Buffer.from(textOf(all)))
     },
   })
   return {
@@ -71,6 +71,24 @@ function standardError(format: LogFormat = 'json'): NonNullable<LogOptions['to']
       batch.add(line)
       if ((line[LEVEL_AT] ?? WARN) >= WARN) batch.flush()
     },
+  }
+}
+
+/** Longest wait for a reader of standard error that is behind, ms, and the pause between two attempts. */
+const MAX_BEHIND_MS = 1000
+const BEHIND_MS = 10
+
+/** Writes to standard error before it returns. What nobody reads, or a full disk does not take, is lost. */
+function writeLast(bytes: Buffer): void {
+  let waited = 0
+  for (let from = 0; from < bytes.length; ) {
+    try {
+      from += writeSync(STDERR, bytes, from)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || waited >= MAX_BEHIND_MS) return
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BEHIND_MS)
+      waited += BEHIND_MS
+    }
   }
 }
 
