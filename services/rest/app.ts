@@ -37,8 +37,11 @@ export function exchangeOf(
 }
 
 /** Refuses a transfer coding that the parser accepts, and no service knows. */
-export const refuseUnknownCoding: RequestHandler = ({ headers }, _, next) => {
-  next(hasUnknownCoding(headers) ? unknownCoding() : undefined)
+export const refuseUnknownCoding: RequestHandler = ({ headers }, response, next) => {
+  const refused = hasUnknownCoding(headers)
+  // The body has arrived already where the application had to be loaded first. What comes after it is not believed.
+  if (refused) response.shouldKeepAlive = false
+  next(refused ? unknownCoding() : undefined)
 }
 
 /**
