@@ -6,6 +6,7 @@ import { bytesBelow, temporaryFolder } from '../support/content/folders.js'
 import type { Dealgate } from '../support/server/dealgate.js'
 import { ask } from '../support/server/many-deaths.js'
 import { send } from '../support/sign/send.js'
+import { until } from '../support/waiting.js'
 import { type ConsoleScene, startConsole, Tab } from './browser.js'
 
 const SEALING_KEY = '5'.repeat(64)
@@ -64,11 +65,11 @@ async function user(t: Test, { server, tab }: ConsoleScene): Promise<void> {
     `Password=${wrong}&Email=x`,
   ]
   for (const body of bodies) await fetch(`${server.endpoint}/-/task/v1/sign-in`, { method: 'POST', body })
+  await until('that it happened is in the log', () => /"SignIn"/.test(server.log.slice(shown)))
   for (const secret of [password, wrong]) {
     t.notOk(server.log.slice(shown).includes(secret))
     t.notOk(bytesBelow(server.data).includes(secret))
   }
-  t.match(server.log.slice(shown), /"SignIn"/, 'that it happened is in the log')
   await tab.click('button', 'Sign out')
 }
 
