@@ -78,7 +78,7 @@ function standardError(format: LogFormat = 'json'): NonNullable<LogOptions['to']
 const MAX_BEHIND_MS = 1000
 const BEHIND_MS = 10
 
-/** Writes to standard error before it returns. What nobody reads, or a full disk does not take, is lost. */
+/** Writes to standard error before it returns. What its reader or a full disk does not take is lost. */
 function writeLast(bytes: Buffer): void {
   let waited = 0
   for (let from = 0; from < bytes.length; ) {

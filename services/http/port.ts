@@ -290,7 +290,7 @@ export function headBytes([, method, path, headers]: PortRequestMessage): number
 
 type Arriving = { readonly request: PortRequest; readonly response: PortResponse }
 
-/** A part of a body, or its end. After the answer nobody wants it. */
+/** A part of a body, or its end. After the answer it is discarded. */
 function arrived(exchange: Arriving | undefined, part: Uint8Array<ArrayBuffer> | true): void {
   if (exchange) exchange.request.parts?.arrived(part)
   else if (part !== true) freeBuffer(Buffer.from(part.buffer))

@@ -115,7 +115,7 @@ async function record(
 
 const NOTHING: Stored = []
 
-/** The generation of a body in the index that nobody needs any more: the new one takes its place. */
+/** The generation of the body in the index that the new one replaces. */
 function inPlace({ held }: LockedBucket, freed: readonly FreedBody[]): string | undefined {
   const [only, ...others] = freed
   return held === 0 && others.length === 0 && only?.bodyAt === 'index' ? only.generation : undefined
