@@ -1,12 +1,11 @@
 import type { Server } from 'node:http'
 import type { Express, RequestHandler } from 'express'
+import { HttpError } from '../http/errors.js'
 import { parseTarget } from '../http/routes.js'
 import { createHttpServer, type HttpServerOptions } from '../http/server.js'
 
 type Req = Parameters<RequestHandler>[0]
 type Res = Parameters<RequestHandler>[1]
-
-const UNAVAILABLE = JSON.stringify({ status: 'fail', message: 'The service could not be loaded. Try again.' })
 
 /**
  * The server of an application; it does not listen yet.
@@ -28,8 +27,9 @@ export function createAppServer(load: () => Promise<Express>, options: HttpServe
       options.log.error({ err: error }, 'the application of a service could not be loaded')
       // The next request may load it, as where too many files were open.
       loading = undefined
-      response.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': 1, Connection: 'close' })
-      response.end(UNAVAILABLE)
+      const { type, text } = options.describe(new HttpError(503, 'The service could not be loaded. Try again.'))
+      response.writeHead(503, { 'Content-Type': type, 'Retry-After': 1, Connection: 'close' })
+      response.end(text)
     }
   })
 }

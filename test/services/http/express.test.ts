@@ -67,7 +67,7 @@ t.test('an application that could not be loaded is loaded for the next request',
   }
   const server = createAppServer(load, {
     ...{ log: silentLog, maxHeaderBytes: 16_384, maxConnections: 10 },
-    describe: () => ({ type: 'text/plain', text: '' }),
+    describe: ({ message }) => ({ type: 'text/plain', text: message }),
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
