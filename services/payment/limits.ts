@@ -1,6 +1,6 @@
 import type { ClientRateBounds } from '../../common/client-rate.js'
 import { MINUTE_MS } from '../../common/time.js'
-import type { Pace } from '../rest/pace.js'
+import type { Pace } from './uploads/pace.js'
 
 const GiB = 2 ** 30
 

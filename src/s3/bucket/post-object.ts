@@ -11,7 +11,6 @@ import type { Reply, S3Request } from '../../api/request.js'
 import { VERSION_2 } from '../../auth/signatures/version-2.js'
 import { allows } from '../../gateway/account/policies.js'
 import { hasDotElement } from '../../gateway/keys.js'
-import { answerForm } from '../../http/answer-form.js'
 import { declaredDigests } from '../../http/body/declared-digests.js'
 import { checkPolicy, type FormPolicy, isFixed, readPolicy } from '../../http/form/form-policy.js'
 import { type FormFile, FormStream, oneFile } from '../../http/form/form-stream.js'
@@ -28,6 +27,7 @@ import { admitClass, askedClass, writeAdmitted } from '../object/storage-class.j
 import { writePrecondition } from '../object/write-conditions.js'
 import { writtenHeaders } from '../object/written-headers.js'
 import { askedLock, LOCK_HEADERS } from '../versions/lock-headers.js'
+import { answerForm } from './answer-form.js'
 import { requireBucket } from './owner.js'
 
 /** Longest validity of a form, as of a signature of version 4. */

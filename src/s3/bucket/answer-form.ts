@@ -1,8 +1,8 @@
-import { uriEncode } from '../../common/sigv4.js'
-import { element, XML_DECLARATION } from '../../common/xml.js'
-import type { Reply, ReplyHeaders, S3Request } from '../api/request.js'
-import type { FormFields } from './form/form-fields.js'
-import { empty, xml } from './reply.js'
+import { uriEncode } from '../../../common/sigv4.js'
+import { element, XML_DECLARATION } from '../../../common/xml.js'
+import type { Reply, ReplyHeaders, S3Request } from '../../api/request.js'
+import type { FormFields } from '../../http/form/form-fields.js'
+import { empty, xml } from '../../http/reply.js'
 
 /**
  * Creates the reply that the form requests: a redirect, 200, 201 with a document, or 204.

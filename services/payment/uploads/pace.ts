@@ -1,5 +1,5 @@
-import type { BodySink } from '../http/body-sink.js'
-import { HttpError } from '../http/errors.js'
+import type { BodySink } from '../../http/body-sink.js'
+import { HttpError } from '../../http/errors.js'
 
 /** How slowly a body may arrive. */
 export interface Pace {
