@@ -1,5 +1,5 @@
 // `npm run mutate -- ROOM [--lines N [--seed TEXT]] [FILE ...]`: mutation testing of a room of the door (access, auth, state,
-// objects …) or of some of its files. Stryker plants one fault after another in the sources and runs the tests of the room
+// objects …), of a plugin (plugins/quota), or of some of its files. Stryker plants one fault after another in the sources and runs the tests of the room
 // that reach it; a fault that no test notices is a mutant that survives. That takes hours for a whole room: `--lines` plants
 // faults in N of its lines only, which are the same for the same seed. npm fetches Stryker when it is asked for: nothing else
 // here needs it, and it is larger than the server.
@@ -11,11 +11,12 @@ import { parseArgs } from 'node:util'
 
 const VERSION = '9.6.1'
 const USAGE =
-  'Usage: npm run mutate -- ROOM [--lines N [--seed TEXT]] [FILE ...], where ROOM has tests, such as access, state, objects.\n'
+  'Usage: npm run mutate -- ROOM [--lines N [--seed TEXT]] [FILE ...], where ROOM has tests, such as access, state, plugins/quota.\n'
 const { values, positionals } = readArguments()
 const [room, ...files] = positionals
+const folder = room?.includes('/') ? room : `src/${room}`
 const lines = Number(values.lines ?? Number.NaN)
-const tests = room === undefined ? [] : testFiles(`test/src/${room}`)
+const tests = testFiles(`test/${folder}`)
 if (tests.length === 0 || (values.lines !== undefined && !(Number.isInteger(lines) && lines > 0))) fail(USAGE)
 const absent = files.filter((file) => !existsSync(file))
 if (absent.length > 0) fail(`There is no file ${absent.join(', ')}.\n`)
@@ -49,7 +50,7 @@ function fail(message) {
 
 /** What Stryker plants faults in: files, or lines of them as `FILE:LINE-LINE`. */
 function mutated() {
-  const all = files.length > 0 ? files : namesBelow(`src/${room}`).map((name) => `src/${room}/${name}`)
+  const all = files.length > 0 ? files : namesBelow(folder).map((name) => `${folder}/${name}`)
   if (Number.isNaN(lines)) return all
   return all
     .flatMap((file) => codeLines(file).map((line) => `${file}:${line}-${line}`))

@@ -201,6 +201,8 @@ t.test('accounts, and who changed what', async (t) => {
   for (let i = 0; i < 8; i++)
     t.equal((await request(tenant, { method: 'GET', target: '/' })).status, 200, 'every worker knows it')
   t.equal((await request(tenant, { method: 'PUT', target: '/of-tenant' })).status, 200)
+  t.equal((await call('POST', '/-/keys/v1/tenant-key/rights', { All: true })).status, 200)
+  t.match((await request(tenant, { method: 'GET', target: '/' })).body.toString(), '>of-tenant<', 'it acts as before')
   const withBucket = await call('POST', '/-/accounts/v1/tenant/remove')
   t.match(withBucket, { status: 400, Code: 'InvalidRequest', Message: /bucket/ })
   const quota = (json: object, who = owner) => call('POST', '/-/accounts/v1/tenant/quota', json, who)
@@ -232,7 +234,7 @@ t.test('accounts, and who changed what', async (t) => {
   t.match(await call('POST', '/-/reload'), { status: 200 })
 
   const changes = async (query = '', who = owner) => call('GET', `/-/changes/v1${query}`, undefined, who)
-  const first = await changes('?max-items=6')
+  const first = await changes('?max-items=7')
   t.same(
     first.Changes.map(({ Action, Resource }: Record<string, string>) => [Action, Resource]),
     [
@@ -241,6 +243,7 @@ t.test('accounts, and who changed what', async (t) => {
       ['RotateAccount', 'tenant'],
       ['SetAccountQuota', 'tenant'],
       ['SetAccountQuota', 'tenant'],
+      ['SetKeyRights', 'tenant-key'],
       ['AddKey', 'tenant-key'],
     ],
     'what was refused has changed nothing',
@@ -255,7 +258,7 @@ t.test('accounts, and who changed what', async (t) => {
   ])
   for (const secret of [SecretKey, next, tenant.secretKey, server.secretKey])
     t.notMatch(JSON.stringify([first, rest]), secret)
-  t.equal(first.Changes[5].Details, 'all')
+  t.equal(first.Changes[6].Details, 'all')
   const Rights = [{ Bucket: 'photos', Access: 'read' }]
   await call('POST', '/-/keys/v1/tenant-key/rights', { Rights, Actions: ['pay:*'] })
   t.match((await changes()).Changes[0], { Action: 'SetKeyRights', Details: 'all → read:photos pay:*' })

@@ -65,6 +65,8 @@ t.test('every way to add bytes is refused beyond the quota, and nothing else', a
   const outcomes = await Promise.allSettled(writes)
   t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 2, 'writers at the same time')
   t.match(await ask('GET'), { Stored: { Bytes: 303, Objects: 3 } })
+  t.strictSame((await ask('POST', { Objects: null })).Quota, {}, 'no bound is left')
+  await s3.putObject({ Bucket, Key: 'fourth', Body })
 
   t.match(await ask('POST', { Bytes: -1 }), { status: 400, Code: 'InvalidArgument' })
   t.match(await ask('POST', { Megabytes: 1 }), { status: 400, Code: 'InvalidArgument' })
