@@ -136,6 +136,10 @@ t.test('PUT with x-amz-meta-pay-duration', async (t) => {
   await proxy.send('PUT', '/photos/sealed.txt', { body: 'hello', headers: sealed })
   const told = (await proxy.send('HEAD', '/photos/sealed.txt')).headers
   t.match(told, { 'x-amz-meta-pay-job': /^j-/, 'x-amz-meta-pay-warning': undefined })
+  await proxy.send('PUT', '/photos/hello.txt', { body: 'again', headers })
+  const again = (await proxy.send('HEAD', '/photos/hello.txt')).headers['x-amz-meta-pay-job']
+  t.match(again, /^j-/, 'another object of the same key is another upload')
+  t.not(again, job)
 })
 
 t.test('spending caps count uploads, deals and tasks together', async (t) => {

@@ -126,6 +126,8 @@ t.test('the bid as it is when it is accepted', async (t) => {
   shows({ bids: [bid('New', '0.1', old)] })
   later(6 * DAY)
   t.match(await accept(), { status: 409, json: { Message: /no bid of 0.1 .* open/ } }, 'its days are over')
+  shows({ bids: [bid('Lost', '0.1')] })
+  t.match(await accept(), { status: 409, json: { Message: /no bid of 0.1 .* open/ } }, 'it has lost')
   shows(FREE, { bids: [bid('New', '0.3')] })
   t.match(await accept(), { status: 409, json: { Message: /no bid of 0.1/ } }, 'it changed before the request')
   t.equal(puts().length, 0)
