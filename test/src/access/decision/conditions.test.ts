@@ -49,6 +49,7 @@ const cases: readonly [string, string, unknown, string | readonly string[] | und
   ['DateEquals', 'aws:CurrentTime', '2026-01-01T02:00:00+02:00', '2026-01-01T00:00:00Z', YES],
   ['DateNotEquals', 'aws:CurrentTime', '2026', '2026-01-01T00:00:00Z', NO],
   ['DateLessThan', 'aws:CurrentTime', '2026-01-02', '2026-01-01T23:59:59.999Z', YES],
+  ['DateLessThan', 'aws:CurrentTime', '2026-01-02', '2026-01-02T00:00:00Z', NO],
   ['DateLessThanEquals', 'aws:CurrentTime', '2026-01', '2026-01-01T00:00:00.001Z', NO],
   ['DateGreaterThan', 'aws:CurrentTime', '1767225600', '2026-01-01T00:00:01Z', YES],
   ['DateGreaterThanEquals', 'aws:EpochTime', '2026-01-01T00:00Z', '1767225600', YES],
