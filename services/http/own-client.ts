@@ -1,4 +1,5 @@
 import type { FromServer, PackedBody, PortRequestMessage, RunningRead } from '../../common/port-messages.js'
+import { Running } from '../../common/running.js'
 import { cut, headBytes, PortRequest, PortResponse } from './port.js'
 
 interface Exchange {
@@ -10,7 +11,7 @@ interface Exchange {
 export class OwnClient {
   readonly #maxHeaderBytes: number
   readonly #serve: (request: PortRequest, response: PortResponse) => void
-  readonly #running = new Set<Exchange>()
+  readonly #running = new Running<Exchange>()
 
   /** @param maxHeaderBytes as of `PortClients` */
   constructor(maxHeaderBytes: number, serve: (request: PortRequest, response: PortResponse) => void) {
@@ -25,16 +26,17 @@ export class OwnClient {
       return NOTHING
     }
     const request = new PortRequest(message)
-    const response = new PortResponse(id, { post: send, pack: asIs }, () => this.#running.delete(exchange))
+    const own = this.#running.newId()
+    const response = new PortResponse(id, { post: send, pack: asIs }, () => this.#running.remove(own))
     const exchange = { request, response }
-    this.#running.add(exchange)
+    this.#running.put(own, exchange)
     this.#serve(request, response)
     return { granted: (bytes, memory) => response.granted(bytes, memory), cut: () => cut(exchange) }
   }
 
   /** Cuts the answers that are under way. */
   close(): void {
-    for (const exchange of [...this.#running]) cut(exchange)
+    for (const exchange of this.#running.all()) cut(exchange)
   }
 }
 

@@ -14,6 +14,7 @@ import {
   unpacked,
 } from '../../common/port-messages.js'
 import { Windows } from '../../common/port-windows.js'
+import { RunningById } from '../../common/running.js'
 import type { HeaderList } from './errors.js'
 import { PortParts } from './port-parts.js'
 
@@ -225,7 +226,7 @@ export class PortClients {
   /** Answers the requests that come over the port, until the client closes it. */
   attach(port: MessagePort): void {
     const outbox = new PortOutbox<FromServer>(port)
-    const running = new Map<number, { readonly request: PortRequest; readonly response: PortResponse }>()
+    const running = new RunningById<{ readonly request: PortRequest; readonly response: PortResponse }>()
     const take = (message: FromClient): void => {
       const [id, what] = message
       if (typeof what === 'string' && headBytes(message as PortRequestMessage) > this.#maxHeaderBytes) {
@@ -234,17 +235,17 @@ export class PortClients {
         const parts = message[4] === true ? this.#partsOf(message as PortRequestMessage, outbox) : undefined
         const request = new PortRequest(message as PortRequestMessage, parts)
         const over = () => {
-          running.delete(id)
+          running.remove(id)
           if (--this.#running === 0) this.#idle?.()
         }
         const response = new PortResponse(id, outbox, over, parts)
-        running.set(id, { request, response })
+        running.add(id, { request, response })
         this.#running++
         this.#serve(request, response)
       } else if (typeof what === 'number')
-        running.get(id)?.response.granted(what, message[2] as ArrayBuffer | undefined)
-      else if (what !== undefined) arrived(running.get(id), what)
-      else cut(running.get(id))
+        running.find(id)?.response.granted(what, message[2] as ArrayBuffer | undefined)
+      else if (what !== undefined) arrived(running.find(id), what)
+      else cut(running.find(id))
     }
     this.#ports.add(port)
     port.on('message', (messages: readonly FromClient[]) => {
@@ -252,7 +253,7 @@ export class PortClients {
     })
     port.on('close', () => {
       this.#ports.delete(port)
-      for (const exchange of [...running.values()]) cut(exchange)
+      for (const exchange of running.all()) cut(exchange)
     })
     // The server that listens keeps the thread alive.
     port.unref()

@@ -1,4 +1,5 @@
 import { networkOf } from '../../common/cidr.js'
+import { Running } from '../../common/running.js'
 
 interface DownloadBounds {
   /** Most bytes that wait for clients, for all downloads and for those of one network of clients. */
@@ -22,7 +23,7 @@ const PERIOD_MS = 15_000
 export class Downloads {
   readonly #bounds: DownloadBounds
   readonly #clock: () => number
-  readonly #running = new Set<RunningDownload>()
+  readonly #running = new Running<RunningDownload>()
   readonly #ofClients = new Map<string, number>()
   #queued = 0
   /** Time before which no download can have become slow. */
@@ -42,11 +43,12 @@ export class Downloads {
   /** @param end cuts the connection of the client */
   begin(address: string, end: () => void): RunningDownload {
     const client = networkOf(address)
+    const id = this.#running.newId()
     const download = new RunningDownload(client, end, this.#clock, {
       queued: (bytes) => this.#count(client, bytes),
-      over: () => this.#running.delete(download),
+      over: () => this.#running.remove(id),
     })
-    this.#running.add(download)
+    this.#running.put(id, download)
     return download
   }
 
@@ -64,7 +66,8 @@ export class Downloads {
   #relieve(): void {
     const now = this.#clock()
     this.#nextLook = now + PERIOD_MS / 15
-    const slow = [...this.#running]
+    const slow = this.#running
+      .all()
       .map((download) => ({ download, rate: download.rate(now) }))
       .filter(({ rate }) => rate < MIN_RATE)
       .sort((one, other) => one.rate - other.rate || one.download.begun - other.download.begun)

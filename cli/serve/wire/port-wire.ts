@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { type FromClient, type FromServer, PortOutbox, packed } from '../../../common/port-messages.js'
 import { Windows } from '../../../common/port-windows.js'
+import { Running } from '../../../common/running.js'
 import { fieldValue } from '../../../src/gateway/transport/framing.js'
 import {
   forEachHeader,
@@ -17,7 +18,7 @@ export class PortWire implements Wire {
   readonly #port: MessagePort
   readonly #outbox: PortOutbox<FromClient>
   readonly #host: string
-  readonly #running = new RunningExchanges()
+  readonly #running = new Running<PortExchange>()
   readonly #windows = new Windows()
   #closed = false
 
@@ -92,7 +93,7 @@ export class PortWire implements Wire {
     }
     // An idle port must not keep the process alive.
     if (this.#running.size === 0) this.#port.ref()
-    this.#running.add(id, exchange)
+    this.#running.put(id, exchange)
     this.#outbox.post(body === undefined ? [id, method, path, fields] : [id, method, path, fields, body], memory)
     sending?.open((part) => {
       this.#outbox.post([id, part], part === true ? undefined : part.buffer)
@@ -113,48 +114,5 @@ export class PortWire implements Wire {
   #end(): void {
     this.#closed = true
     for (const exchange of this.#running.all()) exchange.lost()
-  }
-}
-
-/** Most requests at a time that have different slots. */
-const MAX_REQUESTS = 2 ** 20
-
-/**
- * The requests without an answer, by their ids, in slots that are used again. Each table that a Map has outgrown keeps
- * what it held until V8 collects the whole heap, and so most requests: two thirds of what survives a collection.
- */
-class RunningExchanges {
-  readonly #slots: ({ readonly id: number; readonly exchange: PortExchange } | undefined)[] = []
-  readonly #free: number[] = []
-  #given = 0
-  size = 0
-
-  /** A new id of a free slot, which was never given before. */
-  newId(): number {
-    return ++this.#given * MAX_REQUESTS + (this.#free.at(-1) ?? this.#slots.length)
-  }
-
-  /** To be called before another id is made. */
-  add(id: number, exchange: PortExchange): void {
-    this.#free.pop()
-    this.#slots[id % MAX_REQUESTS] = { id, exchange }
-    this.size++
-  }
-
-  find(id: number): PortExchange | undefined {
-    const running = this.#slots[id % MAX_REQUESTS]
-    return running?.id === id ? running.exchange : undefined
-  }
-
-  remove(id: number): boolean {
-    if (this.find(id) === undefined) return false
-    this.#slots[id % MAX_REQUESTS] = undefined
-    this.#free.push(id % MAX_REQUESTS)
-    this.size--
-    return true
-  }
-
-  all(): PortExchange[] {
-    return this.#slots.flatMap((running) => running?.exchange ?? [])
   }
 }

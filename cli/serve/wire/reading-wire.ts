@@ -1,5 +1,6 @@
 import type { FromServer, PortRequestMessage, Reads, RunningRead } from '../../../common/port-messages.js'
 import { Windows } from '../../../common/port-windows.js'
+import { Running } from '../../../common/running.js'
 import { fieldValue } from '../../../src/gateway/transport/framing.js'
 import { forEachHeader, type SentResponse, type Wire, type WireRequest } from '../../../src/gateway/transport/wire.js'
 import { PortExchange } from './port-exchange.js'
@@ -14,7 +15,7 @@ export class ReadingWire implements Wire {
   readonly #others: Wire
   readonly #host: string
   readonly #windows = new Windows()
-  readonly #running = new Set<PortExchange>()
+  readonly #running = new Running<PortExchange>()
   #waiting: (() => void)[] = []
 
   /** @param url of the gateway, as others reach it */
@@ -35,16 +36,17 @@ export class ReadingWire implements Wire {
     if (!this.#reads.takes(method, path, body)) return this.#others.send(request)
     const fields = this.#fieldsOf(request)
     const read = new BegunRead()
+    const id = this.#running.newId()
     const exchange = new PortExchange(
       method,
       (...[granted, memory]) => {
         if (granted === undefined) read.cut()
         else read.granted(granted, memory)
       },
-      () => this.#running.delete(exchange),
+      () => this.#running.remove(id),
       this.#windows.open(),
     )
-    this.#running.add(exchange)
+    this.#running.put(id, exchange)
     const message: PortRequestMessage =
       body === undefined ? [ID, method, path, fields] : [ID, method, path, fields, body]
     this.#later(() => read.begin(this.#reads, message, (part) => exchange.take(part)))
@@ -52,7 +54,7 @@ export class ReadingWire implements Wire {
   }
 
   close(): void {
-    for (const exchange of [...this.#running]) exchange.giveUp()
+    for (const exchange of this.#running.all()) exchange.giveUp()
     this.#others.close()
   }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { isLoopback } from '../../../common/cidr.js'
 import { ReportedAlready, slowDown } from '../../../common/errors/s3-error.js'
 import { clientOf } from '../../../common/quota.js'
+import { Running } from '../../../common/running.js'
 import type { Caller } from '../../api/identity.js'
 import type { RequestHead } from '../../api/request.js'
 import type { Signals } from '../../api/state.js'
@@ -55,7 +56,7 @@ export class Traffic {
   readonly #shared: SharedCounts
   readonly #sharedRunning: SharedRunning | undefined
   readonly #clock: () => number
-  readonly #running = new Set<CountedRequest>()
+  readonly #running = new Running<CountedRequest>()
   readonly #timer: NodeJS.Timeout | undefined
   #lastCounted = Number.NEGATIVE_INFINITY
   #isBound: boolean
@@ -127,7 +128,7 @@ export class Traffic {
     this.#addresses.begin(address)
     this.#all.begin(ALL)
     const running: CountedRequest = { address, received, counted: 0 }
-    this.#running.add(running)
+    const id = this.#running.add(running)
     let key: string | undefined
     let declared = 0
     return {
@@ -142,7 +143,7 @@ export class Traffic {
         this.#keys.charge(client, bytes)
       },
       leave: (bytes) => {
-        this.#running.delete(running)
+        this.#running.remove(id)
         this.#count(running, bytes)
         this.#all.end(ALL)
         this.#addresses.end(address)
@@ -156,7 +157,7 @@ export class Traffic {
   /** Counts what requests in progress have sent since the last time. */
   #countRunning(): void {
     this.#lastCounted = this.#clock()
-    for (const running of this.#running) this.#count(running, running.received())
+    for (const running of this.#running.all()) this.#count(running, running.received())
   }
 
   /** @param bytes of the request so far */
