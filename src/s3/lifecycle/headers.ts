@@ -47,11 +47,12 @@ function encoded(id: string): string {
   return encodeURIComponent(id.toWellFormed())
 }
 
-async function rulesOf({ settings, log }: Of, bucket: string): Promise<LifecycleConfiguration | undefined> {
+async function rulesOf(context: Of, bucket: string): Promise<LifecycleConfiguration | undefined> {
   try {
-    return await settings.get(bucket, 'lifecycle')
+    return await context.settings.get(bucket, 'lifecycle')
   } catch (err) {
-    log.debug({ err, bucket }, 'could not read the lifecycle rules of a bucket')
+    // The log of a request is made where it is asked for.
+    context.log.debug({ err, bucket }, 'could not read the lifecycle rules of a bucket')
     return undefined
   }
 }
