@@ -9,6 +9,7 @@ import type { CaseResult } from './cases/measure.js'
 import { type Counts, small } from './cases/small.js'
 import { goals } from './goals/run.js'
 import { Load } from './load/load.js'
+import { readOptions } from './options.js'
 import { compareWithRecorded, lower, type Ratios, ratiosToBare, record } from './report/gate.js'
 import { markdownOf } from './report/markdown.js'
 import { type Results, resultsOf } from './report/results.js'
@@ -16,26 +17,28 @@ import { pin } from './servers/program.js'
 import { BARE, DIRECT, OWN_S3, PROXY, startBench } from './servers/start.js'
 import type { Subject } from './servers/subject.js'
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    full: { type: 'boolean', default: false },
-    check: { type: 'boolean', default: false },
-    record: { type: 'boolean', default: false },
-    rounds: { type: 'string' },
-    only: { type: 'string' },
-    quirks: { type: 'string', default: 'none' },
-    minio: { type: 'string' },
-    'size-mib': { type: 'string' },
-    json: { type: 'string' },
-    installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
-    goals: { type: 'boolean', default: false },
-    nodes: { type: 'boolean', default: false },
-    minutes: { type: 'string', default: '13' },
-    pin: { type: 'boolean', default: false },
-    'node-options': { type: 'string', default: '' },
-  },
-})
+const OPTIONS = {
+  quick: { type: 'boolean', default: false },
+  full: { type: 'boolean', default: false },
+  check: { type: 'boolean', default: false },
+  record: { type: 'boolean', default: false },
+  rounds: { type: 'string' },
+  only: { type: 'string' },
+  quirks: { type: 'string', default: 'none' },
+  minio: { type: 'string' },
+  'size-mib': { type: 'string' },
+  json: { type: 'string' },
+  installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
+  goals: { type: 'boolean', default: false },
+  nodes: { type: 'boolean', default: false },
+  minutes: { type: 'string', default: '13' },
+  pin: { type: 'boolean', default: false },
+  'node-options': { type: 'string', default: '' },
+} as const
+
+const values = readOptions('npm run bench', OPTIONS, ['rounds', 'size-mib', 'minutes'], () =>
+  parseArgs({ options: OPTIONS }),
+)
 
 const MIB = 1024 * 1024
 const QUICK: Counts = { GET: 2000, HEAD: 2000, PUT: 800, DELETE: 800, LIST: 40 }

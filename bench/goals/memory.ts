@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Goal, OWN } from '../results/runs.js'
-import { makeBucket, startProxy } from '../servers/dealgate.js'
+import { makeBucket, startAsUsersDo } from '../servers/dealgate.js'
 import { startPeers } from '../servers/peers.js'
 import { dealgate } from '../servers/start.js'
 import type { Operation, Subject } from '../servers/subject.js'
@@ -52,7 +52,7 @@ export async function memory({ folder, load, largeBytes, installed, progress }: 
   }
   let keys: { secretKey: string } | undefined
   await each(OWN, async () => {
-    const started = await startProxy(join(folder, 'memory'), undefined)
+    const started = await startAsUsersDo(join(folder, 'memory'))
     // A start prints the secret key only when it makes one.
     keys ??= { secretKey: started.secretKey }
     const server = { ...started, ...keys }

@@ -1,15 +1,12 @@
 import { join } from 'node:path'
 import type { Endpoint } from '../../test/suites/sign.js'
 import { OWN } from '../results/runs.js'
-import { makeBucket } from '../servers/dealgate.js'
+import { makeBucket, npmStart } from '../servers/dealgate.js'
 import { startPeers } from '../servers/peers.js'
-import { fileBeside, Program } from '../servers/program.js'
 import { s3Requests } from '../servers/s3-requests.js'
 import { requestsOf } from './jobs.js'
 import { type Found, type GoalsContext, rowOf } from './part.js'
 
-const START = fileBeside(import.meta.url, '../../../scripts/start.mjs')
-const FREE = ['--port', '--console-port', '--gateway-port', '--platform-port', '--payment-port']
 const PEER = 'versitygw --keep-alive'
 const CONNECTIONS = 16
 const FIRST = 2000
@@ -62,8 +59,7 @@ export async function starts(
   // The first start makes the data folder, and what a start may keep for the next one.
   for (let round = -1; round < rounds; round++) {
     const began = performance.now()
-    const options = [...FREE.flatMap((option) => [option, '0']), '--data', data, '--print', 'json']
-    const program = new Program(node, [START, ...options, '--log-level', 'warn'], { quiet: true })
+    const program = npmStart(node, data)
     try {
       const printed = JSON.parse(await program.firstLine()) as Endpoint
       const readyMs = performance.now() - began

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Endpoint, sign } from '../../test/suites/sign.js'
 import { fileBeside, Program } from './program.js'
 
 const CLI = fileBeside(import.meta.url, '../../app/cli.js')
+const START = fileBeside(import.meta.url, '../../../scripts/start.mjs')
+const PACKAGE = fileBeside(import.meta.url, '../../../package.json')
 const QUIET = ['--print', 'json', '--log-level', 'warn']
 const FREE_PORTS = ['--gateway-port', '0', '--platform-port', '0', '--payment-port', '0']
+const NO_ACCESS_LOG = ['--access-log', 'off']
 
 export interface Gateway {
   readonly program: Program
@@ -63,12 +67,38 @@ export async function startProxy(
   ]
   const behind = gateway && keys ? ['--gateway-url', gateway.url, ...keys] : FREE_PORTS
   const data = gateway ? join(folder, 'proxy') : embeddedData(folder)
-  const options = ['--port', '0', '--console-port', 'off', '--data', data, '--access-log', 'off']
+  const options = ['--port', '0', '--console-port', 'off', '--data', data, ...NO_ACCESS_LOG]
   const args = [CLI, 'serve', ...behind, ...QUIET, ...options, ...further]
+  const flags = startFlags()
   const program =
     workers === undefined
-      ? Program.node(args, { nodeOptions, node, quiet })
-      : new Program(node, [...args, '--workers', String(workers)], { quiet })
+      ? Program.node(args, { nodeOptions: [...flags, ...nodeOptions], node, quiet })
+      : new Program(node, [...flags, ...args, '--workers', String(workers)], { quiet })
+  const started = JSON.parse(await program.firstLine()) as Endpoint
+  return { ...started, program, port: portOf(started.endpoint) }
+}
+
+/**
+ * The options of Node with which `npm start` runs the server, as the image and the unit do: test/deploy compares them.
+ */
+function startFlags(): string[] {
+  const { scripts } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { scripts: { start: string } }
+  return scripts.start.split(' ').filter((word) => word.startsWith('--'))
+}
+
+/**
+ * `npm start` with all that it serves, on free ports, as its users run it: nothing measures from within, and the access
+ * log alone is off where `further` says so.
+ */
+export function npmStart(node: string, data: string, further: readonly string[] = []): Program {
+  const ports = ['--port', '0', '--console-port', '0', ...FREE_PORTS]
+  const args = [...startFlags(), START, ...ports, '--data', data, ...QUIET, ...further]
+  return new Program(node, args, { quiet: true })
+}
+
+/** As `npmStart` without an access log, when it is ready. */
+export async function startAsUsersDo(data: string): Promise<DealgateServer> {
+  const program = npmStart(process.execPath, data, NO_ACCESS_LOG)
   const started = JSON.parse(await program.firstLine()) as Endpoint
   return { ...started, program, port: portOf(started.endpoint) }
 }

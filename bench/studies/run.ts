@@ -11,6 +11,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { readOptions } from '../options.js'
 import { minioOf } from '../servers/minio.js'
 import { authorizer } from './authorizer.js'
 import { cold } from './cold.js'
@@ -29,23 +30,28 @@ import { verification } from './verification.js'
 import { versions } from './versions.js'
 import { workers } from './workers.js'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    'size-mib': { type: 'string', default: '1024' },
-    'rss-mib': { type: 'string', default: '5120' },
-    only: { type: 'string', default: 'large,small,rss' },
-    'deals-mib': { type: 'string', default: '5120' },
-    keys: { type: 'string', default: '1000000' },
-    axes: { type: 'string', default: '' },
-    out: { type: 'string', default: 'docs/pictures' },
-    installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
-    minutes: { type: 'string', default: '0' },
-    minio: { type: 'string' },
-    quirks: { type: 'string', default: 'none' },
-    'node-options': { type: 'string', default: '' },
-  },
-})
+const OPTIONS = {
+  rounds: { type: 'string', default: '5' },
+  'size-mib': { type: 'string', default: '1024' },
+  'rss-mib': { type: 'string', default: '5120' },
+  only: { type: 'string', default: 'large,small,rss' },
+  'deals-mib': { type: 'string', default: '5120' },
+  keys: { type: 'string', default: '1000000' },
+  axes: { type: 'string', default: '' },
+  out: { type: 'string', default: 'docs/pictures' },
+  installed: { type: 'string', default: join(tmpdir(), 'dealgate-bench-peers') },
+  minutes: { type: 'string', default: '0' },
+  minio: { type: 'string' },
+  quirks: { type: 'string', default: 'none' },
+  'node-options': { type: 'string', default: '' },
+} as const
+
+const values = readOptions(
+  'npm run bench:studies',
+  OPTIONS,
+  ['rounds', 'size-mib', 'rss-mib', 'deals-mib', 'keys', 'minutes'],
+  () => parseArgs({ options: OPTIONS }),
+)
 
 const MiB = 1024 * 1024
 const parts = values.only.split(',')
