@@ -3,8 +3,11 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 
 const MODE = 0o600
-/** Bounds the memory of one write. */
-const LINES_PER_WRITE = 256
+/**
+ * Length of a write, in UTF-16 code units, at which no further line joins it: bounds its memory, of which a line has at
+ * most what the bound of lines that wait leaves it.
+ */
+const WRITE_LENGTH = 256 * 1024
 const MAX_WAITING_BYTES = 16 * 1024 * 1024
 const LINE_FEED = 10
 /** A write that pauses for longer is cut short. */
@@ -130,9 +133,9 @@ export class LineFile {
         this.#cut = false
       }
       while (batch.begun < lines.length) {
-        const part = lines.slice(batch.begun, batch.begun + LINES_PER_WRITE)
-        batch.begun += part.length
-        await append(handle, Buffer.from(part.join('')))
+        let part = ''
+        while (batch.begun < lines.length && part.length < WRITE_LENGTH) part += lines[batch.begun++]
+        await append(handle, Buffer.from(part))
       }
       if (batch.durable) await handle.datasync()
     } catch (error) {
