@@ -1,7 +1,7 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { type ServicesLog, silentLog } from './log.js'
 import type { Services, ServicesOptions } from './services.js'
-import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
+import type { Answers, FromWorker, SentError, ToWorker } from './worker-messages.js'
 
 /** A thread that loads the services, and starts them on request. */
 export type LoadingServices = Pick<ServicesThread, 'start' | 'discard'>
@@ -116,7 +116,7 @@ class ServicesThread {
 
   #take(message: Exclude<FromWorker, { type: 'started' | 'failed' }>): void {
     if (message.type === 'log') {
-      this.#log[message.level](message.fields, message.message)
+      this.#log[message.level](withErrors(message.fields), message.message)
       return
     }
     const asked = this.#asked.get(message.id)
@@ -128,6 +128,23 @@ class ServicesThread {
   #post(message: ToWorker, ports: readonly MessagePort[] = []): void {
     this.#worker.postMessage(message, ports)
   }
+}
+
+/** Fields of a line, with the errors that they had. */
+function withErrors(fields: Readonly<Record<string, unknown>>): object {
+  const each = Object.entries(fields).map(([name, value]) => [name, isSent(value) ? errorOf(value) : value])
+  return Object.fromEntries(each)
+}
+
+function isSent(value: unknown): value is SentError {
+  return value instanceof Object && 'name' in value && 'message' in value && 'stack' in value
+}
+
+/** Pino says that an error is of the type of its constructor, and where it has none, of that of its name. */
+function errorOf({ name, message, stack, code }: SentError): Error {
+  const error = new Error(message)
+  Object.defineProperties(error, { name: { value: name }, stack: { value: stack }, constructor: { value: undefined } })
+  return code === undefined ? error : Object.assign(error, { code })
 }
 
 function throwLater(error: Error): void {

@@ -18,6 +18,14 @@ export type ToWorker =
   | { readonly type: 'attach'; readonly port: MessagePort }
   | { readonly type: 'stop' }
 
+/** An error of a line of the log: structured cloning drops its class and its own members. */
+export interface SentError {
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  readonly code?: string
+}
+
 export type FromWorker =
   | {
       readonly type: 'started'

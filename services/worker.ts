@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import type { ServicesLog } from './log.js'
 import { type ServiceName, type Services, startServices } from './services.js'
-import type { Answers, FromWorker, ToWorker } from './worker-messages.js'
+import type { Answers, FromWorker, SentError, ToWorker } from './worker-messages.js'
 
 /** Entry point of the thread that `startServicesInWorker` starts. */
 const port = parentPort
@@ -14,14 +14,14 @@ const forward =
   (fields: object, message: string): void =>
     post({ type: 'log', level, fields: cloneable(fields), message })
 
-/** Structured cloning drops the own members of errors. */
 function cloneable(fields: object): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value,
-    ]),
+    Object.entries(fields).map(([name, value]) => [name, value instanceof Error ? sent(value) : value]),
   )
+}
+
+function sent({ name, message, stack, code }: NodeJS.ErrnoException): SentError {
+  return { name, message, stack, ...(typeof code === 'string' && { code }) }
 }
 
 const log: ServicesLog = { info: forward('info'), warn: forward('warn'), error: forward('error') }
