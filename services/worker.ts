@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads'
+import { collectWhenIdle } from '../common/idle-heap.js'
 import type { ServicesLog } from './log.js'
 import { type ServiceName, type Services, startServices } from './services.js'
 import type { Answers, FromWorker, SentError, ToWorker } from './worker-messages.js'
@@ -66,6 +67,7 @@ async function begin(message: ToWorker): Promise<void> {
   try {
     serve(await startServices({ ...message.options, log }))
     port?.off('message', begin)
+    collectWhenIdle()
   } catch (error) {
     const { message, code, service } = error as NodeJS.ErrnoException & { readonly service?: ServiceName }
     post({ type: 'failed', message, code, service })

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
 import { Worker } from 'node:worker_threads'
 import { CleanupStack } from '../../common/cleanup-stack.js'
+import { collectWhenIdle } from '../../common/idle-heap.js'
 import { createLogger, type Logger } from '../../common/log.js'
 import { EXIT_FAILURE } from '../command.js'
 import { type Config, unknownVariables, variable } from '../config/config.js'
@@ -39,6 +40,7 @@ export async function runUntilSignal(
   try {
     process.stdout.write(await start(log, cleanup))
     await manager.ready()
+    collectWhenIdle()
     log.info({ signal: await signalled }, 'shutting down')
     await manager.stopping()
   } finally {

@@ -83,6 +83,8 @@ t.test('a server in a container, by systemd and by npm start has the same small 
   const files = ['deploy/docker/Dockerfile', 'deploy/systemd/dealgate.service', 'package.json']
   const sizes = files.map((file) => /--max-semi-space-size=(\d+)/.exec(readFileSync(file, 'utf8'))?.[1])
   t.same(sizes, ['2', '2', '2'])
+  const arenas = files.map((file) => /\bMALLOC_ARENA_MAX=(\d+)/.exec(readFileSync(file, 'utf8'))?.[1])
+  t.same(arenas, ['2', '2', undefined], 'what npm starts has the environment of its user')
   t.end()
 })
 

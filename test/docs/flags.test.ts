@@ -8,7 +8,7 @@ import { createProgram } from '../../cli/program.js'
 
 const V8 = [
   ...['--perf-basic-prof', '--trace-gc-nvp', '--single-threaded-gc', '--no-parallel-scavenge', '--min-semi-space-size'],
-  ...['--max-semi-space-size', '--always-sparkplug', '--interrupt-budget'],
+  ...['--max-semi-space-size', '--always-sparkplug', '--interrupt-budget', '--expose-gc', '--no-expose-gc'],
 ]
 
 /** Flags of other programs that pages and messages name. */

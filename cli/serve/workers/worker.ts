@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { CleanupStack } from '../../../common/cleanup-stack.js'
+import { collectWhenIdle } from '../../../common/idle-heap.js'
 import { createLogger, type Logger, setLogLevel } from '../../../common/log.js'
 import { Metrics } from '../../../common/metrics.js'
 import { render } from '../../../common/render-metrics.js'
@@ -52,6 +53,7 @@ export async function runWorker(): Promise<void> {
     channel.takeSteps(stepsOf(started.prepare, log))
     channel.send({ kind: 'ready', url: started.url })
     log.info({ pid: process.pid }, 'a worker is ready')
+    collectWhenIdle()
     await channel.stopped
     log.info('shutting down')
   } finally {
