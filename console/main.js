@@ -1,9 +1,9 @@
 // Starts the console: signs in, then shows the screen that the address names.
 import { html, render, useEffect, useState } from './lib/html.js'
 import { matchPath, route } from './lib/router.js'
-import { readConfig, resume, session, signOut } from './lib/session.js'
+import { readConfig, resume, session } from './lib/session.js'
+import { Header, Side } from './parts/frame.js'
 import { Problem } from './parts/load.js'
-import { Name } from './parts/name.js'
 import { Notices } from './parts/notices.js'
 import { Page } from './parts/page.js'
 import { SignIn } from './screens/sign-in.js'
@@ -53,36 +53,10 @@ function App() {
 function Shell() {
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <${Header} />
-    <${Notices} />
+    <${Side} />
     <main id="main" tabindex="-1"><${Screen} /></main>
-    <${Footer} />`
-}
-
-function Header() {
-  const { path } = route.value
-  const { signer, readOnly } = session.value
-  return html`<header>
-    <span class="brand">dealgate</span>
-    <nav aria-label="Screens">
-      <ul>
-        ${screens
-          .filter(({ nav }) => nav)
-          .map(
-            (screen) =>
-              html`<li><a href=${`#${screen.path}`} aria-current=${current(screen, path)}>${screen.nav}</a></li>`,
-          )}
-      </ul>
-    </nav>
-    <div class="who">
-      <span class="quiet"><${Name} text=${signer.accessKeyId} />${readOnly ? ', read only' : ''}</span>
-      <button type="button" onClick=${() => signOut()}>Sign out</button>
-    </div>
-  </header>`
-}
-
-function current({ path: own }, path) {
-  if (path === own) return 'page'
-  return path.startsWith(`${own}/`) || (path === '/' && own === screens[0].path) ? 'true' : undefined
+    <${Footer} />
+    <${Notices} />`
 }
 
 function Screen() {

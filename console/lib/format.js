@@ -22,6 +22,20 @@ export function formatTime(time) {
   return Number.isNaN(date.getTime()) ? '' : dateTime.format(date).replace(/\p{Cf}/gu, '')
 }
 
+const dateOnly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+
+/** How far a time is from now, both in ms: `3 hours ago`, `in 5 days`; from 30 days on, its date. */
+export function formatSince(time, now) {
+  const seconds = Math.round((time - now) / 1000)
+  const away = Math.abs(seconds)
+  if (away >= 30 * 86_400) return dateOnly.format(new Date(time)).replace(/\p{Cf}/gu, '')
+  if (away < 45) return seconds > 0 ? 'in a moment' : 'just now'
+  if (away < 3570) return relative.format(Math.round(seconds / 60) || Math.sign(seconds), 'minute')
+  if (away < 84_600) return relative.format(Math.round(seconds / 3600) || Math.sign(seconds), 'hour')
+  return relative.format(Math.round(seconds / 86_400) || Math.sign(seconds), 'day')
+}
+
 /** A time of so many seconds, in its largest unit. */
 export function formatSpan(seconds) {
   const [size, word] = [

@@ -1,5 +1,6 @@
 import { html } from '../lib/html.js'
-import { Name } from './name.js'
+import { Icon } from './icon.js'
+import { Middle } from './name.js'
 import { notify } from './notices.js'
 
 /** Copies a text. @param what names it: `the link` */
@@ -12,8 +13,11 @@ export async function copyText(text, what) {
   }
 }
 
-/** An identifier with a button that copies it. @param what as for `copyText` */
+/** An identifier, shortened in its middle, with a button that copies all of it. @param what as for `copyText` */
 export function Copied({ text, what }) {
-  return html`<code class="cid"><${Name} text=${text} /></code>
-    <button type="button" class="plain" aria-label=${`Copy ${what}`} onClick=${() => copyText(text, what)}>Copy</button>`
+  if (!text) return undefined
+  return html`<span class="copied"
+    ><code class="cid"><${Middle} text=${text} /></code
+    ><button type="button" class="sign" aria-label=${`Copy ${what}`} title=${`Copy ${what}`} onClick=${() => copyText(text, what)}><${Icon} of="copy" /></button></span
+  >`
 }

@@ -15,6 +15,14 @@ export function Field({ label, hint, kind = 'input', input, children }) {
   </div>`
 }
 
+/** Fields of a form that belong together. @param hint a sentence below the title */
+export function Section({ title, hint, children }) {
+  return html`<fieldset>
+    <legend>${title}</legend>
+    ${hint && html`<p class="hint">${hint}</p>`} ${children}
+  </fieldset>`
+}
+
 /** A box with its label. */
 export function Check({ label, hint, input }) {
   const [id] = useState(() => `check-${++last}`)

@@ -5,9 +5,9 @@ import { route } from '../lib/router.js'
 /**
  * A screen: its title in the window, and as the heading that has the focus after a change of the screen or of its
  * page of a list.
- * @param title text; @param heading elements instead of it, where it contains a name
+ * @param title text; @param heading elements instead of it, where it contains a name; @param actions buttons beside it
  */
-export function Page({ title, heading, children }) {
+export function Page({ title, heading, actions, children }) {
   const ref = useRef(null)
   const { path, query } = route.value
   useEffect(() => {
@@ -17,7 +17,10 @@ export function Page({ title, heading, children }) {
     ref.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
   }, [path, query.get('token')])
-  return html`<h1 tabindex="-1" ref=${ref}>${heading ?? visibleText(title)}</h1>
+  return html`<div class="page-head">
+      <h1 tabindex="-1" ref=${ref}>${heading ?? visibleText(title)}</h1>
+      ${actions && html`<div class="buttons">${actions}</div>`}
+    </div>
     ${children}`
 }
 

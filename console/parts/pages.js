@@ -24,17 +24,43 @@ export function usePages({ path, query }, member) {
   return { ...answer, value }
 }
 
-/** Links to the first and the next page, where there are such. @param next token of the next page */
+/** By list, the tokens of the pages that led to the one shown: a server tells only the next one. */
+const trails = new Map()
+const TRAILS = 20
+
+/** The token of the page before, null for the first; undefined where nobody came from there. */
+function before(list, token) {
+  const trail = trails.get(list) ?? []
+  const at = token === null ? 0 : trail.indexOf(token)
+  // Pages are read one after the other; one that is opened by its address begins a trail of its own.
+  return at < 0 ? undefined : at === 0 ? null : trail[at - 1]
+}
+
+/** Links to the first, the previous and the next page, where there are such. @param next token of the next page */
 export function PageLinks({ next }) {
   const { path, query } = route.value
+  const rest = new URLSearchParams(query)
+  rest.delete('token')
+  const list = `${path}?${rest}`
+  const token = query.get('token')
   const to = (token) => {
-    const pairs = new URLSearchParams(query)
-    pairs.delete('token')
-    if (token !== undefined) pairs.set('token', token)
+    const pairs = new URLSearchParams(rest)
+    if (token) pairs.set('token', token)
     return `#${path}${pairs.size > 0 ? `?${pairs}` : ''}`
   }
+  const goOn = () => {
+    const trail = trails.get(list) ?? []
+    const kept = token === null ? [] : trail.includes(token) ? trail.slice(0, trail.indexOf(token) + 1) : [token]
+    trails.delete(list)
+    trails.set(list, [...kept, next])
+    if (trails.size > TRAILS) trails.delete(trails.keys().next().value)
+  }
+  if (token === null && next === undefined) return undefined
+  const previous = token !== null && before(list, token)
   return html`<nav class="buttons" aria-label="Pages">
-    ${query.has('token') && html`<a href=${to()}>First page</a>`} ${next !== undefined && html`<a href=${to(next)}>Next page</a>`}
+    ${token !== null && html`<a class="button" href=${to()}>First page</a>`}
+    ${(previous || previous === null) && html`<a class="button" href=${to(previous)}>Previous page</a>`}
+    ${next !== undefined && html`<a class="button" href=${to(next)} onClick=${goOn}>Next page</a>`}
   </nav>`
 }
 

@@ -2,7 +2,7 @@ import { html } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
 import { Tabs } from '../parts/tabs.js'
 
-const TABS = [
+export const BUCKET_TABS = [
   ['objects', 'Objects'],
   ['pending', 'Uploads in progress'],
   ['settings', 'Settings'],
@@ -10,6 +10,6 @@ const TABS = [
 
 /** The screens of one bucket. */
 export function BucketTabs({ bucket }) {
-  const links = TABS.map(([name, text]) => ({ href: linkTo(['buckets', bucket, name]), text }))
+  const links = BUCKET_TABS.map(([name, text]) => ({ href: linkTo(['buckets', bucket, name]), text }))
   return html`<${Tabs} label="Bucket" links=${links} />`
 }

@@ -1,23 +1,36 @@
-import { formatBytes, formatCount, formatTime, visibleText } from '../lib/format.js'
+import { formatBytes, formatCount, visibleText } from '../lib/format.js'
 import { html, useEffect, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { listObjects } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { isReachable } from '../lib/signer.js'
-import { Field, Form } from '../parts/form.js'
+import { Empty } from '../parts/empty.js'
+import { Icon } from '../parts/icon.js'
 import { Loaded, useLoaded } from '../parts/load.js'
-import { Name } from '../parts/name.js'
+import { Middle, Name } from '../parts/name.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks } from '../parts/pages.js'
 import { Table } from '../parts/table.js'
+import { Bytes, Time } from '../parts/time.js'
 import { ArchiveObjects } from './archive-objects.js'
 import { BucketTabs } from './bucket-tabs.js'
+import { NewFolder, RenameObjects } from './folders.js'
 import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object-actions.js'
 import { RestoreObjects } from './restore-objects.js'
 import { UploadButtons } from './upload-buttons.js'
 
 /** Rows of a page: so many are there at once, and can be read. */
-const PAGE = 200
+const PAGE = 100
+
+/** What can be done with one row or several: { text, View } of a dialog, with `one` for what is done with a single row. */
+const ACTIONS = [
+  { text: 'Copy or move…', View: CopyObjects },
+  { text: 'Rename…', View: RenameObjects, one: true },
+  { text: 'Tag…', View: TagObjects },
+  { text: 'Archive…', View: ArchiveObjects },
+  { text: 'Restore…', View: RestoreObjects },
+  { text: 'Delete…', View: DeleteObjects, danger: true },
+]
 
 /** The objects and folders of a bucket below a prefix, page by page. */
 export function Objects({ params: { bucket }, query }) {
@@ -31,12 +44,12 @@ export function Objects({ params: { bucket }, query }) {
   const [selected, setSelected] = useState(new Set())
   const [filter, setFilter] = useState('')
   const [dialog, setDialog] = useState()
+  const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)
+  const start = prefix.slice(folder.length)
   useEffect(() => {
     setSelected(new Set())
     setFilter('')
   }, [bucket, prefix, token])
-  const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)
-  const close = () => setDialog(undefined)
   const done = () => {
     setSelected(new Set())
     page.reload()
@@ -44,61 +57,105 @@ export function Objects({ params: { bucket }, query }) {
   // What was deleted or moved is selected no longer.
   useEffect(() => {
     if (page.value === undefined) return
-    const { folders, objects } = page.value
-    const there = new Set(rowsOf(folders, objects, folder).map(keyOf))
+    const there = new Set(rowsOf(page.value, folder).map(keyOf))
     setSelected((keys) => new Set([...keys].filter((key) => there.has(key))))
   }, [page.value])
   const items = [...selected].map((key) => ({ name: key.slice(1), folder: key.startsWith('/') }))
-  const chosen = { bucket, folder, items, done, refresh: page.reload, onClose: close }
+  const chosen = { bucket, folder, done, refresh: page.reload, onClose: () => setDialog(undefined) }
+  const newFolder = () => setDialog({ View: NewFolder })
+  const buttons = html`<${UploadButtons} bucket=${bucket} folder=${folder} onDone=${page.reload} onNewFolder=${newFolder} />`
+  const menu = {
+    label: ({ label }) => `Actions on ${visibleText(label)}`,
+    items: (row) => [
+      !row.folder && isReachable(row.name) && { text: 'Download', action: () => downloadObject(bucket, row.name) },
+      !row.folder && { text: 'Share', href: linkOf(bucket, row) },
+      ...ACTIONS.map((action) => ({ ...action, action: () => setDialog({ ...action, items: [row] }) })),
+    ],
+  }
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
-    <${Page} title=${`Objects in ${bucket}`} heading=${html`Objects in <${Name} text=${`${bucket}/${prefix}`} />`}>
+    <${Page} title=${`Objects in ${bucket}`} heading=${html`<${Name} text=${folder.split('/').at(-2) || bucket} />`} actions=${buttons}>
       <${BucketTabs} bucket=${bucket} />
-      <${UploadButtons} bucket=${bucket} folder=${folder} onDone=${page.reload} />
-      <${Find} bucket=${bucket} folder=${folder} key=${prefix} start=${prefix.slice(folder.length)} />
       <${Loaded}
         of=${page}
-        show=${({ folders, objects, next }) => {
-          const rows = rowsOf(folders, objects, folder)
+        show=${(value) => {
+          const rows = rowsOf(value, folder)
           const shown = rows.filter(({ label }) => label.toLowerCase().includes(filter.toLowerCase()))
-          return html`<${Field} label="Filter this page" input=${{ value: filter, autocomplete: 'off', spellcheck: false, onInput: (event) => setFilter(event.target.value) }} />
-            <div class="buttons" role="group" aria-label="Actions on the selected rows">
-              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: DeleteObjects })}>Delete…</button>
-              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: CopyObjects })}>Copy or move…</button>
-              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: TagObjects })}>Tag…</button>
-              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: ArchiveObjects })}>Archive…</button>
-              <button type="button" disabled=${selected.size === 0} onClick=${() => setDialog({ View: RestoreObjects })}>Restore…</button>
-              <button type="button" onClick=${page.reload}>Refresh</button>
+          return html`<div class="toolbar">
+              <${Search} key=${prefix} bucket=${bucket} folder=${folder} start=${start} onFilter=${setFilter} />
+              <p class="quiet" role="status">${describe(value, shown, selected)}</p>
+              <${Selection} items=${items} open=${setDialog} onClear=${() => setSelected(new Set())} onRefresh=${page.reload} />
             </div>
-            <p class="quiet" role="status">${describe(folders, objects, shown, selected)}</p>
             <${Table}
               caption="Objects and folders"
               columns=${columns(bucket)}
               rows=${shown}
               keyOf=${keyOf}
               selection=${{ keys: selected, change: setSelected, label: ({ label }) => visibleText(label) }}
-              empty=${token === undefined ? 'There is nothing below this prefix.' : 'There is nothing on this page.'}
+              menu=${menu}
+              empty=${html`<${Nothing} filtered=${rows.length > 0} start=${start} token=${token} onNewFolder=${newFolder} />`}
             />
-            <${PageLinks} next=${next} />`
+            <${PageLinks} next=${value.next} />`
         }}
       />
-      ${dialog && html`<${dialog.View} ...${chosen} />`}
+      ${dialog && html`<${dialog.View} items=${dialog.items ?? items} ...${chosen} />`}
     <//>`
+}
+
+/** Filters the rows of the page while one types; Enter asks the server for all names that begin so. */
+function Search({ bucket, folder, start, onFilter }) {
+  const find = (event) => {
+    event.preventDefault()
+    goTo(['buckets', bucket, 'objects'], { prefix: folder + new FormData(event.target).get('start') })
+  }
+  return html`<form role="search" onSubmit=${find}>
+    <input
+      type="search"
+      name="start"
+      aria-label="Filter this page, or find names that begin with"
+      placeholder="Filter, or press Enter to find by prefix"
+      defaultValue=${start}
+      autocomplete="off"
+      spellcheck=${false}
+      onInput=${({ target }) => onFilter(target.value === start ? '' : target.value)}
+    />
+  </form>`
+}
+
+function Selection({ items, open, onClear, onRefresh }) {
+  if (items.length === 0)
+    return html`<div class="buttons"><button type="button" onClick=${onRefresh}>Refresh</button></div>`
+  return html`<div class="buttons" role="group" aria-label="Actions on the selected rows">
+    ${ACTIONS.filter(({ one }) => !one).map(
+      (action) =>
+        html`<button type="button" class=${action.danger ? 'danger' : undefined} onClick=${() => open(action)}>${action.text}</button>`,
+    )}
+    <button type="button" onClick=${onClear}>Clear</button>
+  </div>`
+}
+
+function Nothing({ filtered, start, token, onNewFolder }) {
+  if (filtered)
+    return html`<${Empty} title="No name on this page has this text in it.">Press Enter to find names of all pages that begin with it.<//>`
+  if (token !== undefined) return html`<${Empty} title="There is nothing on this page." />`
+  if (start !== '') return html`<${Empty} title="No name here begins so." />`
+  const actions = html`<button type="button" onClick=${onNewFolder}>New folder</button>`
+  return html`<${Empty} title="There is nothing here yet." actions=${actions}>Drop files and folders on this page, or choose Upload files.<//>`
 }
 
 function keyOf({ name, folder }) {
   return `${folder ? '/' : '='}${name}`
 }
 
-function describe(folders, objects, shown, selected) {
+function describe({ folders, objects }, shown, selected) {
+  if (selected.size > 0) return `${selected.size} selected`
   const parts = [formatCount(folders.length, 'folder'), formatCount(objects.length, 'object')]
   const bytes = objects.reduce((sum, { size }) => sum + size, 0)
-  const text = `${parts.join(' and ')} on this page, ${formatBytes(bytes)}`
   const some = shown.length < folders.length + objects.length ? `; ${shown.length} match the filter` : ''
-  return `${text}${some}${selected.size > 0 ? `; ${selected.size} selected` : ''}.`
+  return `${parts.join(' and ')} on this page, ${formatBytes(bytes)}${some}`
 }
 
 /** @returns [{ name, label, folder }] or [{ name, label, size, modified, storageClass }] */
-function rowsOf(folders, objects, folder) {
+function rowsOf({ folders, objects }, folder) {
   return [
     ...folders.map((name) => ({ name, label: name.slice(folder.length), folder: true })),
     ...objects.map((object) => ({ name: object.key, label: object.key.slice(folder.length) || object.key, ...object })),
@@ -107,39 +164,42 @@ function rowsOf(folders, objects, folder) {
 
 function columns(bucket) {
   return [
-    { name: 'Name', by: ({ label }) => label, cell: (row) => html`<${Link} bucket=${bucket} row=${row} />` },
-    { name: 'Size', number: true, by: ({ size = -1 }) => size, cell: ({ size }) => formatBytes(size) },
+    {
+      name: 'Name',
+      rest: true,
+      by: ({ label }) => label,
+      cell: (row) => html`<${Link} bucket=${bucket} row=${row} />`,
+    },
+    {
+      name: 'Size',
+      bare: true,
+      number: true,
+      by: ({ size = -1 }) => size,
+      cell: ({ size }) => html`<${Bytes} of=${size} />`,
+    },
     {
       name: 'Modified',
+      bare: true,
       by: ({ modified = 0 }) => modified,
-      cell: ({ modified }) => (modified ? formatTime(modified) : ''),
+      cell: ({ modified }) => html`<${Time} of=${modified} />`,
     },
-    { name: 'Class', by: ({ storageClass = '' }) => storageClass, cell: ({ storageClass }) => storageClass },
     {
-      name: 'Actions',
-      cell: ({ name, label, folder }) =>
-        !folder &&
-        isReachable(name) &&
-        html`<button type="button" aria-label=${`Download ${visibleText(label)}`} onClick=${() => downloadObject(bucket, name)}>Download</button>`,
+      name: 'Class',
+      bare: true,
+      by: ({ storageClass = '' }) => storageClass,
+      cell: ({ storageClass }) => storageClass,
     },
   ]
 }
 
-function Link({ bucket, row: { name, label, folder } }) {
-  if (folder)
-    return html`<a href=${linkTo(['buckets', bucket, 'objects'], { prefix: name })}><${Name} text=${label} /></a>`
-  return html`<a href=${linkTo(['buckets', bucket, 'object'], { key: name })}><${Name} text=${label} /></a>`
+function linkOf(bucket, { name, folder }) {
+  return folder
+    ? linkTo(['buckets', bucket, 'objects'], { prefix: name })
+    : linkTo(['buckets', bucket, 'object'], { key: name })
 }
 
-/** Goes to the keys that begin with a text: the server searches all of them, not this page alone. */
-function Find({ bucket, folder, start }) {
-  const action = async (values) => goTo(['buckets', bucket, 'objects'], { prefix: folder + values.get('start') })
-  return html`<${Form} action=${action} submit="Find">
-    <${Field}
-      label="Find names that begin with"
-      input=${{ name: 'start', defaultValue: start, type: 'search', autocomplete: 'off', spellcheck: false }}
-    />
-  <//>`
+function Link({ bucket, row }) {
+  return html`<a class="entry" href=${linkOf(bucket, row)}><${Icon} of=${row.folder ? 'folder' : 'file'} /><${Middle} text=${row.label} /></a>`
 }
 
 /** Links to the folders that lead to this one. */

@@ -1,10 +1,14 @@
 import { html, useEffect, useRef, useState } from '../lib/html.js'
+import { Menu } from '../parts/menu.js'
 import { notifyError } from '../parts/notices.js'
 import { filesOfDrop, filesOfInput } from '../uploads/chosen-files.js'
 import { addFiles, onStored, uploads } from '../uploads/queue.js'
 
-/** What takes files for a folder of a bucket: two buttons, and the whole page for those that are dropped. */
-export function UploadButtons({ bucket, folder, onDone }) {
+/**
+ * What takes files for a folder of a bucket: buttons, and the whole page for those that are dropped.
+ * @param more items for the menu behind them
+ */
+export function UploadButtons({ bucket, folder, onDone, onNewFolder, more: others = [] }) {
   const [files, directory] = [useRef(null), useRef(null)]
   const [keep, setKeep] = useState(false)
   const [over, setOver] = useState(false)
@@ -15,14 +19,17 @@ export function UploadButtons({ bucket, folder, onDone }) {
   }
   useEffect(() => onStored(bucket, () => uploads.value.length === 0 && onDone()), [bucket, folder])
   useDrop(setOver, add, [bucket, folder, keep])
-  return html`<div class=${over ? 'drop over' : 'drop'}>
-    <button type="button" class="main" onClick=${() => files.current.click()}>Upload files</button>
-    <button type="button" onClick=${() => directory.current.click()}>Upload a folder</button>
-    <span class="quiet">or drop files and folders on this page</span>
-    <label class="inline"><input type="checkbox" checked=${keep} onChange=${() => setKeep(!keep)} /> Skip files that are there already</label>
+  const more = [
+    { text: 'Upload a folder', action: () => directory.current.click() },
+    { text: 'Skip files that are there already', checked: keep, action: () => setKeep(!keep) },
+    ...others,
+  ]
+  return html`<button type="button" class="main" onClick=${() => files.current.click()}>Upload files</button>
+    <button type="button" onClick=${onNewFolder}>New folder</button>
+    <${Menu} label="More ways to add" items=${more} />
     <input type="file" multiple hidden ref=${files} onChange=${() => taken(files)} />
     <input type="file" webkitdirectory hidden ref=${directory} onChange=${() => taken(directory)} />
-  </div>`
+    ${over && html`<p class="drop">Drop files and folders to upload them here</p>`}`
 }
 
 function useDrop(setOver, add, inputs) {

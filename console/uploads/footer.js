@@ -1,6 +1,6 @@
 import { formatBytes, formatCount } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
-import { linkTo } from '../lib/router.js'
+import { linkTo, route } from '../lib/router.js'
 import { continueAll, pauseAll, sentBytes, totals, uploads } from './queue.js'
 
 export function Buttons({ onCancel }) {
@@ -22,7 +22,7 @@ export function Summary() {
     <p class="unseen" role="status">${tenth * 10} % uploaded</p>`
 }
 
-/** Below all screens while there are uploads, and once they are done. */
+/** Below all screens while there are uploads, but not below their own, and once they are done. */
 export function Footer() {
   const { files, doneFiles, skipped } = totals.value
   const [closed, setClosed] = useState(0)
@@ -32,6 +32,7 @@ export function Footer() {
       <p role="status">${formatCount(doneFiles - skipped, 'file')} uploaded${skipped > 0 ? `, ${skipped} skipped because they are there already` : ''}.</p>
       <button type="button" onClick=${() => setClosed(totals.value)}>Close</button>
     </section>`
+  if (route.value.path === '/uploads') return undefined
   return html`<section class="transfers" aria-label="Uploads">
     <div><${Summary} /></div>
     <${Buttons} />

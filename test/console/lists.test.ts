@@ -7,7 +7,7 @@ import { startConsole, type Tab } from './browser.js'
 
 const OBJECTS = 100_000
 /** Rows of a page, and pages that are turned. */
-const ROWS = 200
+const ROWS = 100
 const PAGES = 50
 
 /** The page after which memory is compared with that after the last one. */
