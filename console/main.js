@@ -1,5 +1,5 @@
 // Starts the console: signs in, then shows the screen that the address names.
-import { html, render, useEffect, useState } from './lib/html.js'
+import { html, render, signal, useEffect, useState } from './lib/html.js'
 import { matchPath, route } from './lib/router.js'
 import { readConfig, resume, session } from './lib/session.js'
 import { Header, Side } from './parts/frame.js'
@@ -7,9 +7,7 @@ import { Problem } from './parts/load.js'
 import { Notices } from './parts/notices.js'
 import { Page } from './parts/page.js'
 import { SignIn } from './screens/sign-in.js'
-import * as uploads from './screens/uploads.js'
 import { screens } from './screens.js'
-import { Footer } from './uploads/footer.js'
 
 /** After this time the configuration is asked for again, ms. */
 const AGAIN_MS = 3000
@@ -19,8 +17,11 @@ const NOT_LOADED = {
     'The server of the console did not send a file of this screen. It may be down, or may have been updated: then load the page again.',
 }
 
-/** Files of screens that were loaded. Uploads outlive a server that is away, and so does their screen. */
-const loaded = new Map([['uploads', uploads]])
+/** Files of screens that were loaded. */
+const loaded = new Map()
+
+/** What shows uploads below the screens: it follows the first screen. */
+const footer = signal()
 
 const app = document.getElementById('app')
 const config = await untilRead()
@@ -55,7 +56,7 @@ function Shell() {
     <${Header} />
     <${Side} />
     <main id="main" tabindex="-1"><${Screen} /></main>
-    <${Footer} />
+    ${footer.value && html`<${footer.value} />`}
     <${Notices} />`
 }
 
@@ -88,9 +89,18 @@ function View({ of: { file, view }, params, query }) {
   return html`<p class="quiet" role="status">Loading…</p>`
 }
 
-/** Most people go on to objects: their files are loaded while the browser has nothing else to do. */
+/**
+ * Once the browser has nothing else to do: the screen of objects, to which most people go on, and uploads with their
+ * screen, which outlive a server that is away.
+ */
 function loadNext() {
-  globalThis.requestIdleCallback?.(() => import('./screens/objects.js').catch(() => undefined))
+  const later = globalThis.requestIdleCallback ?? setTimeout
+  later(async () => {
+    const parts = ['./uploads/footer.js', './screens/uploads.js', './screens/objects.js'].map((file) => import(file))
+    const [{ Footer } = {}, uploads] = await Promise.all(parts).catch(() => [])
+    footer.value = Footer
+    if (uploads) loaded.set('uploads', uploads)
+  })
 }
 
 /** The hash names the screen: the link must not change it. */

@@ -51,8 +51,7 @@ t.test('the first screen needs little, and every screen is there', async (t) => 
   t.ok(size <= FIRST_BYTES, `${size} bytes until the first screen, in ${first.size} modules`)
   for (const { path, file, view } of screens) {
     t.match(readFileSync(`console/screens/${file}.js`, 'utf8'), new RegExp(`^export function ${view}\\(`, 'm'), path)
-    // Uploads go on while the server is away.
-    t.equal(start.has(`screens/${file}.js`), file === 'uploads', `${file} is loaded when its address is opened`)
+    t.notOk(start.has(`screens/${file}.js`), `${file} is loaded when its address is opened`)
   }
 })
 

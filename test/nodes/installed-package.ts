@@ -121,6 +121,14 @@ async function servesConsole(t: Test, address: string): Promise<void> {
   const found = await (await fetch(`${address}/screens.js`)).text()
   const screens = [...new Set([...found.matchAll(/file: '([^']+)'/g)].map(([, file]) => `screens/${file}.js`))]
   t.ok(screens.length > 10, `${screens.length} screens`)
-  for (const path of ['', 'main.js', 'styles/tokens.css', 'vendor/vendor.js', 'vendor/licenses.txt', 'config.json', ...screens])
+  for (const path of [
+    '',
+    'main.js',
+    'styles/tokens.css',
+    'vendor/vendor.js',
+    'vendor/licenses.txt',
+    'config.json',
+    ...screens,
+  ])
     t.equal(await status(path), 200, `the console has /${path}`)
 }
