@@ -39,8 +39,8 @@ export function Header() {
   return html`<header class="top">
     <button type="button" class="sign open-menu" aria-label="Screens" aria-haspopup="dialog" aria-expanded=${menu} onClick=${() => setMenu(true)}><${Icon} of="menu" /></button>
     <a class="brand" href="#/buckets">dealgate</a>
-    <button type="button" class="go" aria-label="Go to…" aria-keyshortcuts="Control+K Meta+K" onClick=${openPalette}>
-      <${Icon} of="find" /><span class="wide">Go to…</span><kbd>Ctrl K</kbd>
+    <button type="button" class="go" aria-keyshortcuts="Control+K Meta+K" onClick=${openPalette}>
+      <${Icon} of="find" /><span class="wide">Go to…</span><kbd aria-hidden="true">Ctrl K</kbd>
     </button>
     <div class="who">
       <${Who} />

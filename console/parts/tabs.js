@@ -10,14 +10,3 @@ export function Tabs({ label, links }) {
     </ul>
   </nav>`
 }
-
-const MANAGED = [
-  { href: '#/keys', text: 'Key pairs' },
-  { href: '#/accounts', text: 'Accounts' },
-  { href: '#/changes', text: 'Who changed what' },
-]
-
-/** The screens by which an operator manages who may use the server. */
-export function ManagedTabs() {
-  return html`<${Tabs} label="Keys and accounts" links=${MANAGED} />`
-}

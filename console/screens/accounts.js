@@ -1,7 +1,8 @@
 import { sendJson } from '../lib/api.js'
-import { formatBytes, formatCount, formatTime } from '../lib/format.js'
+import { formatBytes, formatCount, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { uriEncode } from '../lib/signer.js'
+import { Copied } from '../parts/copy.js'
 import { Field } from '../parts/form.js'
 import { Loaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
@@ -10,7 +11,7 @@ import { Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
 import { SignedDialog } from '../parts/signed.js'
 import { Table } from '../parts/table.js'
-import { ManagedTabs } from '../parts/tabs.js'
+import { Time } from '../parts/time.js'
 
 const PATH = '/-/accounts/v1'
 
@@ -23,49 +24,47 @@ export function Accounts() {
     notify(text)
     accounts.reload()
   }
-  return html`<${Page} title="Accounts">
-    <${ManagedTabs} />
+  const actions = html`<button type="button" class="main" onClick=${() => open(Add)}>Add account</button>
+    <button type="button" onClick=${accounts.reload}>Refresh</button>`
+  return html`<${Page} title="Accounts" actions=${actions}>
     <p class="quiet">Buckets, deals and wallets belong to an account of the gateway. A key pair acts as one of them.</p>
-    <div class="buttons">
-      <button type="button" class="main" onClick=${() => open(Add)}>Add account</button>
-      <button type="button" onClick=${accounts.reload}>Refresh</button>
-    </div>
     <${Loaded}
       of=${accounts}
       show=${({
         rows,
         next,
-      }) => html`<${Table} caption="Accounts" rows=${rows} keyOf=${({ AccessKey }) => AccessKey} columns=${columnsWith(open)} />
+      }) => html`<${Table} caption="Accounts" rows=${rows} keyOf=${({ AccessKey }) => AccessKey} columns=${columns} menu=${menuWith(open)} />
         <${PageLinks} next=${next} />`}
     />
     ${dialog && html`<${dialog.View} of=${dialog.account} done=${done} onClose=${() => setDialog(undefined)} />`}
   <//>`
 }
 
-function columnsWith(open) {
-  return [
-    {
-      name: 'Access key',
-      by: ({ AccessKey }) => AccessKey,
-      cell: ({ AccessKey, Own }) => html`<${Name} text=${AccessKey} />${Own ? ' (of the server)' : ''}`,
-    },
-    { name: 'Name', by: (account) => account.Name, cell: (account) => html`<${Name} text=${account.Name} />` },
-    { name: 'Buckets', by: ({ Buckets }) => Buckets, number: true, cell: ({ Buckets }) => Buckets },
-    { name: 'Stored', by: ({ Stored }) => Stored.Bytes, cell: storedWords },
-    { name: 'Added', by: ({ Created }) => Created, cell: ({ Created }) => formatTime(Created) },
-    {
-      name: 'Canonical id',
-      cell: ({ CanonicalId }) => html`<code class="cid"><${Name} text=${CanonicalId} /></code>`,
-    },
-    {
-      name: 'Change',
-      cell: (account) => html`<span class="buttons">
-        <button type="button" onClick=${() => open(Quota, account)} aria-label=${`Quota of ${account.AccessKey}`}>Quota…</button>
-        <button type="button" onClick=${() => open(Rotate, account)} aria-label=${`New secret of ${account.AccessKey}`}>New secret…</button>
-        ${!account.Own && html`<button type="button" onClick=${() => open(Remove, account)} aria-label=${`Removal of ${account.AccessKey}`}>Removal…</button>`}
-      </span>`,
-    },
-  ]
+const columns = [
+  {
+    name: 'Access key',
+    by: ({ AccessKey }) => AccessKey,
+    cell: ({ AccessKey, Own }) => html`<${Name} text=${AccessKey} />${Own ? ' (of the server)' : ''}`,
+  },
+  { name: 'Name', by: (account) => account.Name, cell: (account) => html`<${Name} text=${account.Name} />` },
+  { name: 'Buckets', by: ({ Buckets }) => Buckets, number: true, cell: ({ Buckets }) => Buckets },
+  { name: 'Stored', by: ({ Stored }) => Stored.Bytes, cell: storedWords },
+  { name: 'Added', by: ({ Created }) => Created, cell: ({ Created }) => html`<${Time} of=${Created} />` },
+  {
+    name: 'Canonical id',
+    cell: ({ CanonicalId }) => html`<${Copied} text=${CanonicalId} what="the canonical id" />`,
+  },
+]
+
+function menuWith(open) {
+  return {
+    label: ({ AccessKey }) => `Actions on ${visibleText(AccessKey)}`,
+    items: (account) => [
+      { text: 'Quota…', action: () => open(Quota, account) },
+      { text: 'New secret…', action: () => open(Rotate, account) },
+      !account.Own && { text: 'Remove…', danger: true, action: () => open(Remove, account) },
+    ],
+  }
 }
 
 function storedWords({ Stored: { Bytes, Objects }, Quota = {} }) {

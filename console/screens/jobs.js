@@ -1,19 +1,22 @@
 import { sendJson } from '../lib/api.js'
-import { formatCount, formatTime } from '../lib/format.js'
+import { formatCount, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
 import { Confirm, Dialog } from '../parts/dialog.js'
+import { Empty } from '../parts/empty.js'
 import { Check, Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
+import { Progress } from '../parts/measure.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
+import { Time } from '../parts/time.js'
 
 const STATES = ['New', 'Active', 'Unknown', 'Cancelling', 'Complete', 'Failed', 'Cancelled']
 
@@ -21,19 +24,19 @@ const STATES = ['New', 'Active', 'Unknown', 'Cancelling', 'Complete', 'Failed', 
 export function Jobs({ query }) {
   const status = query.get('status') ?? ''
   const jobs = usePages({ path: '/-/jobs/v1', query: { 'max-items': 100, status: status || undefined } }, 'Jobs')
-  return html`<${Page} title="Jobs">
+  const refresh = html`<button type="button" onClick=${jobs.reload}>Refresh</button>`
+  return html`<${Page} title="Jobs" actions=${refresh}>
     <${Field} label="State" kind="select" input=${{ value: status, onChange: (event) => goTo(['jobs'], { status: event.target.value }) }}>
       <option value="">All</option>
       ${STATES.map((state) => html`<option value=${state}>${state}</option>`)}
     <//>
-    <div class="buttons"><button type="button" onClick=${jobs.reload}>Refresh</button></div>
     <${Loaded}
       of=${jobs}
       show=${({
         rows,
         next,
       }) => html`<p class="quiet">${formatCount(rows.length, 'job')}${next ? ' on this page' : ''}</p>
-        <${Table} caption="Jobs" rows=${rows} keyOf=${({ JobId }) => JobId} columns=${columns} empty="There is no such job." />
+        <${Table} caption="Jobs" rows=${rows} keyOf=${({ JobId }) => JobId} columns=${columns} empty=${html`<${Empty} title="There is no such job.">Work that takes long, such as a deal or a restore, runs as a job, and is listed here.<//>`} />
         <${PageLinks} next=${next} />`}
     />
   <//>`
@@ -44,7 +47,11 @@ const columns = [
   { name: 'Call', by: ({ Operation }) => Operation, cell: ({ Operation }) => html`<${Name} text=${Operation} />` },
   { name: 'For', by: ({ Resource }) => Resource ?? '', cell: ({ Resource }) => html`<${Name} text=${Resource} />` },
   { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${State} of=${Status} />` },
-  { name: 'Begun', by: ({ CreationTime }) => CreationTime, cell: ({ CreationTime }) => formatTime(CreationTime) },
+  {
+    name: 'Begun',
+    by: ({ CreationTime }) => CreationTime,
+    cell: ({ CreationTime }) => html`<${Time} of=${CreationTime} />`,
+  },
 ]
 
 /** One job with its progress, its log and what can be done with it. */
@@ -89,11 +96,11 @@ function Summary({ job }) {
       [
         'Bytes',
         bytes?.Total
-          ? html`<progress max=${bytes.Total} value=${bytes.Done} aria-label="Bytes"></progress> ${Math.floor((100 * bytes.Done) / bytes.Total)} %`
+          ? html`<${Progress} max=${bytes.Total} value=${bytes.Done} label="Bytes" text=${`${Math.floor((100 * bytes.Done) / bytes.Total)} %`} />`
           : undefined,
       ],
-      ['Begun', formatTime(job.CreationTime)],
-      ['Changed', formatTime(job.LastUpdate)],
+      ['Begun', html`<${Time} exact of=${job.CreationTime} />`],
+      ['Changed', html`<${Time} exact of=${job.LastUpdate} />`],
       ...(job.FailureReasons ?? []).map((reason) => ['Failed because', html`<${Answer} value=${reason} />`]),
     ]}
   />`
@@ -147,55 +154,54 @@ export function Schedules({ query }) {
     notify(text)
     schedules.reload()
   }
-  return html`<${Page} title="Schedules">
+  const add = html`<button type="button" class="main" onClick=${() => setDialog({ View: Add, of: { Bucket: bucket } })}>Add schedule</button>`
+  const actions = html`${add} <button type="button" onClick=${schedules.reload}>Refresh</button>`
+  return html`<${Page} title="Schedules" actions=${actions}>
     <p class="quiet">Backups that the server makes by itself, as deals that it pays for, within the caps of the bucket and the server.</p>
-    <div class="buttons">
-      <button type="button" class="main" onClick=${() => setDialog({ View: Add, of: { Bucket: bucket } })}>Add schedule</button>
-      <button type="button" onClick=${schedules.reload}>Refresh</button>
-      ${bucket && html`<a href=${linkTo(['schedules'])}>Those of all buckets</a>`}
-    </div>
+    ${bucket && html`<p>Only those of <strong><${Name} text=${bucket} /></strong>: <a href=${linkTo(['schedules'])}>show those of all buckets</a></p>`}
     <${Loaded}
       of=${schedules}
       show=${({
         rows,
         next,
-      }) => html`<${Table} caption="Schedules" rows=${rows} keyOf=${({ Bucket, Id }) => `${Bucket}/${Id}`} columns=${columnsWith((View, of) => setDialog({ View, of }))} empty="There is no schedule." />
+      }) => html`<${Table} caption="Schedules" rows=${rows} keyOf=${({ Bucket, Id }) => `${Bucket}/${Id}`} columns=${scheduleColumns} menu=${menuWith((View, of) => setDialog({ View, of }))} empty=${html`<${Empty} title="There is no schedule.">Add one, and the server backs up a bucket by itself, as often as you say.<//>`} />
         <${PageLinks} next=${next} />`}
     />
     ${dialog && html`<${dialog.View} of=${dialog.of} done=${done} onClose=${() => setDialog(undefined)} />`}
   <//>`
 }
 
-function columnsWith(open) {
-  return [
-    { name: 'Schedule', by: ({ Id }) => Id, cell: ({ Id }) => html`<${Name} text=${Id} />` },
-    {
-      name: 'Backs up',
-      by: ({ Bucket }) => Bucket,
-      cell: ({ Bucket, Prefix = '' }) =>
-        html`<a href=${linkTo(['buckets', Bucket, 'objects'], { prefix: Prefix })}><${Name} text=${`${Bucket}/${Prefix}`} /></a>`,
-    },
-    {
-      name: 'When',
-      cell: ({ Cron, TimeZone, Enabled }) => html`<code>${Cron}</code> ${TimeZone}${Enabled ? '' : ' (off)'}`,
-    },
-    { name: 'How', by: ({ Kind }) => Kind, cell: ({ Kind }) => Kind },
-    { name: 'Next', by: ({ NextDue }) => NextDue ?? '', cell: ({ NextDue }) => formatTime(NextDue) },
-    { name: 'Last', by: ({ LastDue }) => LastDue ?? '', cell: (schedule) => html`<${Last} of=${schedule} />` },
-    { name: 'Complete', number: true, cell: ({ Complete }) => Complete.length },
-    {
-      name: 'Change',
-      cell: (schedule) => html`<span class="buttons">
-        <button type="button" onClick=${() => open(Switch, schedule)} aria-label=${`Turn ${schedule.Enabled ? 'off' : 'on'} ${schedule.Id}`}>${schedule.Enabled ? 'Turn off' : 'Turn on'}…</button>
-        <button type="button" onClick=${() => open(Remove, schedule)} aria-label=${`Remove ${schedule.Id}`}>Remove…</button>
-      </span>`,
-    },
-  ]
+const scheduleColumns = [
+  { name: 'Schedule', by: ({ Id }) => Id, cell: ({ Id }) => html`<${Name} text=${Id} />` },
+  {
+    name: 'Backs up',
+    by: ({ Bucket }) => Bucket,
+    cell: ({ Bucket, Prefix = '' }) =>
+      html`<a href=${linkTo(['buckets', Bucket, 'objects'], { prefix: Prefix })}><${Name} text=${`${Bucket}/${Prefix}`} /></a>`,
+  },
+  {
+    name: 'When',
+    cell: ({ Cron, TimeZone, Enabled }) => html`<code>${Cron}</code> ${TimeZone}${Enabled ? '' : ' (off)'}`,
+  },
+  { name: 'How', by: ({ Kind }) => Kind, cell: ({ Kind }) => Kind },
+  { name: 'Next', by: ({ NextDue }) => NextDue ?? '', cell: ({ NextDue }) => html`<${Time} of=${NextDue} />` },
+  { name: 'Last', by: ({ LastDue }) => LastDue ?? '', cell: (schedule) => html`<${Last} of=${schedule} />` },
+  { name: 'Complete', number: true, cell: ({ Complete }) => Complete.length },
+]
+
+function menuWith(open) {
+  return {
+    label: ({ Id }) => `Actions on ${visibleText(Id)}`,
+    items: (schedule) => [
+      { text: schedule.Enabled ? 'Turn off…' : 'Turn on…', action: () => open(Switch, schedule) },
+      { text: 'Remove…', danger: true, action: () => open(Remove, schedule) },
+    ],
+  }
 }
 
 function Last({ of: { LastDue, LastStatus, LastJobId } }) {
   if (LastDue === undefined) return 'none yet'
-  return html`${formatTime(LastDue)} <${State} of=${LastStatus} />${LastJobId && html` <a href=${linkTo(['jobs', LastJobId])}>Job</a>`}`
+  return html`<${Time} of=${LastDue} /> <${State} of=${LastStatus} />${LastJobId && html` <a href=${linkTo(['jobs', LastJobId])}>Job</a>`}`
 }
 
 /** Changes the schedules of a bucket, and nothing else of its configuration. */

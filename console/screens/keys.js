@@ -1,7 +1,8 @@
 import { sendJson } from '../lib/api.js'
-import { formatCount } from '../lib/format.js'
+import { formatCount, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { uriEncode } from '../lib/signer.js'
+import { Empty } from '../parts/empty.js'
 import { Check, Field } from '../parts/form.js'
 import { Loaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
@@ -10,7 +11,6 @@ import { Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
 import { SignedDialog } from '../parts/signed.js'
 import { Facts, Table } from '../parts/table.js'
-import { ManagedTabs } from '../parts/tabs.js'
 
 const PATH = '/-/keys/v1'
 
@@ -23,12 +23,9 @@ export function Keys() {
     notify(text)
     keys.reload()
   }
-  return html`<${Page} title="Keys and accounts">
-    <${ManagedTabs} />
-    <div class="buttons">
-      <button type="button" class="main" onClick=${() => open(Add)}>Add key pair</button>
-      <button type="button" onClick=${keys.reload}>Refresh</button>
-    </div>
+  const actions = html`<button type="button" class="main" onClick=${() => open(Add)}>Add key pair</button>
+    <button type="button" onClick=${keys.reload}>Refresh</button>`
+  return html`<${Page} title="Keys" actions=${actions}>
     <${Loaded}
       of=${keys}
       show=${({
@@ -37,40 +34,37 @@ export function Keys() {
         answer,
       }) => html`<${Facts} facts=${[['Owner', html`<${Name} text=${answer.Owner} />`], ['Others', `${formatCount(rows.length, 'key pair')}${next ? ' on this page' : ''}`]]} />
         <p class="quiet">The owner has all rights. Its key pair is changed by the options of the server alone.</p>
-        <${Table} caption="Key pairs" rows=${rows} keyOf=${({ AccessKeyId }) => AccessKeyId} columns=${columnsWith(open)} empty="There is no key pair besides that of the owner." />
+        <${Table} caption="Key pairs" rows=${rows} keyOf=${({ AccessKeyId }) => AccessKeyId} columns=${columns} menu=${menuWith(open)} empty=${html`<${Empty} title="There is no key pair besides that of the owner.">Add one for each program and person, with no more rights than it needs.<//>`} />
         <${PageLinks} next=${next} />`}
     />
     ${dialog && html`<${dialog.View} of=${dialog.key} done=${done} onClose=${() => setDialog(undefined)} />`}
   <//>`
 }
 
-function columnsWith(open) {
-  return [
-    {
-      name: 'Access key id',
-      by: ({ AccessKeyId }) => AccessKeyId,
-      cell: ({ AccessKeyId }) => html`<${Name} text=${AccessKeyId} />`,
-    },
-    {
-      name: 'Account',
-      by: ({ Account }) => Account ?? '',
-      cell: ({ Account }) => (Account === undefined ? 'of the server' : html`<${Name} text=${Account} />`),
-    },
-    { name: 'May do', cell: (key) => html`<${May} of=${key} />` },
-    {
-      name: 'Change',
-      cell: (key) => html`<span class="buttons">
-        ${ACTIONS.map(([text, View]) => html`<button type="button" onClick=${() => open(View, key)} aria-label=${`${text} of ${key.AccessKeyId}`}>${text}…</button>`)}
-      </span>`,
-    },
-  ]
-}
-
-const ACTIONS = [
-  ['Rights', Change],
-  ['New secret', Rotate],
-  ['Removal', Remove],
+const columns = [
+  {
+    name: 'Access key id',
+    by: ({ AccessKeyId }) => AccessKeyId,
+    cell: ({ AccessKeyId }) => html`<${Name} text=${AccessKeyId} />`,
+  },
+  {
+    name: 'Account',
+    by: ({ Account }) => Account ?? '',
+    cell: ({ Account }) => (Account === undefined ? 'of the server' : html`<${Name} text=${Account} />`),
+  },
+  { name: 'May do', cell: (key) => html`<${May} of=${key} />` },
 ]
+
+function menuWith(open) {
+  return {
+    label: ({ AccessKeyId }) => `Actions on ${visibleText(AccessKeyId)}`,
+    items: (key) => [
+      { text: 'Rights…', action: () => open(Change, key) },
+      { text: 'New secret…', action: () => open(Rotate, key) },
+      { text: 'Remove…', danger: true, action: () => open(Remove, key) },
+    ],
+  }
+}
 
 function May({ of: { Rights, Actions = [], Policies = [] } }) {
   const lines = [

@@ -78,7 +78,13 @@ const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violat
   console.error('policy', violatedDirective, blockedURI, sample))`
 
 /** Roles by which a tab finds what it clicks. */
-const ROLES = { button: 'button', link: 'a[href]', checkbox: 'input[type=checkbox]', summary: 'summary' }
+const ROLES = {
+  button: 'button',
+  link: 'a[href]',
+  item: '[role^=menuitem]',
+  checkbox: 'input[type=checkbox]',
+  summary: 'summary',
+}
 
 /** A tab of its own, without the cookies and storage of others. */
 export class Tab {
@@ -132,6 +138,12 @@ export class Tab {
   async click(role: keyof typeof ROLES, name: string, ...shown: readonly string[]): Promise<void> {
     await (await this.#find(ROLES[role], name)).evaluate((element) => (element as { click(): void }).click())
     await this.sees(...shown)
+  }
+
+  /** Clicks an item of the menu whose button has this name. */
+  async pick(menu: string, item: string, ...shown: readonly string[]): Promise<void> {
+    await this.click('button', menu)
+    await this.click('item', item, ...shown)
   }
 
   async fill(label: string, text: string): Promise<void> {

@@ -76,8 +76,7 @@ function encode(text: string): string {
 async function again(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await send(server, { method: 'DELETE', target: '/photos/album/7.txt' })
   await tab.goTo('#/buckets/photos/objects')
-  await tab.click('button', 'More ways to add')
-  await tab.click('button', 'Skip files that are there already')
+  await tab.pick('More ways to add', 'Skip files that are there already')
   await choose(tab, 'input[webkitdirectory]', filesIn(t))
   await tab.sees('1 file uploaded, 299 skipped because they are there already')
   t.equal((await keys(server)).length, FILES)
@@ -88,8 +87,7 @@ async function large(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   const file = join(temporaryFolder(t), 'film.bin')
   writeFileSync(file, content)
   await tab.goTo('#/buckets/photos/objects')
-  await tab.click('button', 'More ways to add')
-  await tab.click('button', 'Skip files that are there already')
+  await tab.pick('More ways to add', 'Skip files that are there already')
   // It cannot end before it is paused.
   const hold = (request: HTTPRequest) => void (/partNumber=[3-9]/.test(request.url()) || request.continue())
   tab.page.on('request', hold)
