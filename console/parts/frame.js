@@ -24,6 +24,7 @@ async function openPalette() {
 
 export function Header() {
   const [menu, setMenu] = useState(false)
+  const opener = useRef(null)
   const { path } = route.value
   useEffect(() => setMenu(false), [path])
   useEffect(() => {
@@ -36,8 +37,12 @@ export function Header() {
     return () => removeEventListener('keydown', onKey)
   }, [])
   const { Palette, open } = palette.value
+  const close = () => {
+    setMenu(false)
+    opener.current.focus()
+  }
   return html`<header class="top">
-    <button type="button" class="sign open-menu" aria-label="Screens" aria-haspopup="dialog" aria-expanded=${menu} onClick=${() => setMenu(true)}><${Icon} of="menu" /></button>
+    <button type="button" class="sign open-menu" ref=${opener} aria-label="Screens" aria-haspopup="dialog" aria-expanded=${menu} onClick=${() => setMenu(true)}><${Icon} of="menu" /></button>
     <a class="brand" href="#/buckets">dealgate</a>
     <button type="button" class="go" aria-keyshortcuts="Control+K Meta+K" onClick=${openPalette}>
       <${Icon} of="find" /><span class="wide">Go to…</span><kbd aria-hidden="true">Ctrl K</kbd>
@@ -46,7 +51,7 @@ export function Header() {
       <${Who} />
       <button type="button" onClick=${() => signOut()}>Sign out</button>
     </div>
-    ${menu && html`<${SideDialog} onClose=${() => setMenu(false)} />`}
+    ${menu && html`<${SideDialog} onClose=${close} />`}
     ${open && html`<${Palette} onClose=${() => (palette.value = { Palette })} />`}
   </header>`
 }

@@ -15,7 +15,9 @@ let last = 0
  * @param kind `done` or `failed`; @param undo takes it back, a function that may be async
  */
 export function notify(text, kind = 'done', { undo } = {}) {
-  notices.value = [...notices.value.slice(-2), { id: ++last, text, kind, undo, at: Date.now() }]
+  // Only the last change can be taken back: an earlier one may be what it builds on.
+  const before = notices.value.slice(-2).map((notice) => (undo ? { ...notice, undo: undefined } : notice))
+  notices.value = [...before, { id: ++last, text, kind, undo, at: Date.now() }]
 }
 
 export function notifyError(error) {

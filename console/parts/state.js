@@ -13,7 +13,7 @@ const SHAPES = [
 /** A state as its word, with a shape: a colour alone would not be seen by all. */
 export function State({ of }) {
   const [, shape, kind] = SHAPES.find(([words]) => words.test(of ?? '')) ?? [undefined, '◐', 'wait']
-  return html`<span class=${`state ${kind}`}><span aria-hidden="true">${shape}</span><span><${Name} text=${of ?? 'not known'} /></span></span>`
+  return html`<span class=${`state ${kind}`}><span aria-hidden="true">${shape}</span> <${Name} text=${of ?? 'not known'} /></span>`
 }
 
 /**
@@ -21,5 +21,5 @@ export function State({ of }) {
  * @param kind `good`, `bad` or `wait` (needs attention); @param shape a character before the word
  */
 export function Badge({ kind = '', shape, children }) {
-  return html`<span class=${`badge ${kind}`}>${shape && html`<span aria-hidden="true">${shape}</span>`}<span>${children}</span></span>`
+  return html`<span class=${`badge ${kind}`}>${shape && html`<span aria-hidden="true">${shape}</span>`} ${children}</span>`
 }

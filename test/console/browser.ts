@@ -29,6 +29,8 @@ export async function startBrowser(t: Test): Promise<Browser | undefined> {
     // A container has no user namespaces for the sandbox, and little shared memory.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
     protocolTimeout: 2 * PATIENCE_MS,
+    // Wide enough for the navigation to stand beside the screens.
+    defaultViewport: { width: 1280, height: 800 },
   })
   t.teardown(() => browser.close())
   return browser

@@ -50,9 +50,9 @@ async function user(t: Test, { server, tab }: ConsoleScene): Promise<void> {
 
   await tab.click('button', 'Sign out')
   await signIn(password, ['Only read', 'Stay signed in here'])
-  await tab.sees('Read only')
+  await tab.sees('Sign out', 'Read only')
   await tab.page.reload()
-  await tab.sees('Read only')
+  await tab.sees('Sign out', 'Read only')
   await tab.click('button', 'Create bucket')
   await tab.fill('Name', 'refused')
   await tab.click('button', 'Create', 'Not allowed')

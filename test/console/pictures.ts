@@ -3,12 +3,13 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { startBrowser, Tab } from './browser.js'
+import { withParts } from './parts.js'
 
 const FOLDER = 'docs/pictures'
 const MAX_BYTES = 150_000
@@ -78,8 +79,41 @@ t.test('pictures', async (t) => {
   await tab.click('button', 'Get a quote', 'Score')
   await tab.click('button', 'Choose t01000')
   await picture('payment', '', 'A deal cannot be undone')
+  await parts(t, tab)
   t.same(tab.complaints, [])
 })
+
+/** Each part of the console, for its library: light and dark side by side, or one after the other. */
+async function parts(t: Test, tab: Tab): Promise<void> {
+  const { page } = tab
+  await withParts(tab)
+  await tab.signIn()
+  await tab.goTo('#/parts', 'Parts')
+  const take = async (name: string, selector: string) => {
+    const path = join(FOLDER, `part-${name}.png`)
+    const element = await page.waitForSelector(selector)
+    await element?.screenshot({ path: path as `${string}.png` })
+    t.ok(statSync(path).size < MAX_BYTES, `${statSync(path).size} bytes in ${path}`)
+  }
+  await page.evaluate('document.activeElement.blur()')
+  const names = (await page.evaluate(
+    `[...document.querySelectorAll('main section')].map(({ id }) => id.slice(5))`,
+  )) as string[]
+  for (const name of names) if (name !== 'menu') await take(name, `#part-${name} > div`)
+  for (const theme of ['light', 'dark']) {
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }])
+    await tab.click('button', `Actions on tram-28.jpg, ${theme}`)
+    await take(`menu-${theme}`, '[popover]')
+    await page.keyboard.press('Escape')
+    await tab.click('button', 'Ask', 'cannot be undone')
+    await take(`dialog-${theme}`, 'dialog')
+    await tab.click('button', 'Cancel')
+    await tab.click('button', 'Notify', 'was created')
+    await take(`notice-${theme}`, '.notice')
+    await tab.click('button', 'Undo', 'is gone again')
+    await tab.click('button', 'Close this notice')
+  }
+}
 
 async function fill(server: Dealgate): Promise<void> {
   for (const [bucket, objects] of Object.entries(OBJECTS)) {

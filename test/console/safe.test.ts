@@ -79,7 +79,7 @@ async function readOnly(t: Test, browser: Browser, server: Dealgate): Promise<vo
   await send(server, { method: 'PUT', target: '/photos/mine/a.txt', body: Buffer.from('a') })
   const tab = await Tab.open(t, browser, server)
   await tab.signIn({ boxes: ['Read only'] })
-  await tab.sees('read only')
+  await tab.sees('Sign out', 'Read only')
   await tab.click('link', 'photos')
   await tab.click('checkbox', 'Select mine/')
   await tab.click('button', 'Delete…')
