@@ -19,13 +19,13 @@ import { Bytes, Time } from '../parts/time.js'
 const CID = 'bafyreihxtjvbic4xzwgmsbpihb7uolvezojk43yxw6kefgoyoh5uhh6kay'
 const HOUR_MS = 3_600_000
 const ROWS = [
-  { key: 'tram-28.jpg', size: 2_457_600, hours: -1, state: 'StorageDealActive' },
+  { key: 'tram-28.jpg', size: 2_457_600, hours: -1, state: 'Active' },
   {
     key: 'a-long-name-of-a-measurement-2026-11-24-instrument-0417-calibrated.parquet',
     size: 9_000_000_000,
     hours: -30,
   },
-  { key: 'invoice\u202efdp.exe', size: 0, hours: -240, state: 'StorageDealError' },
+  { key: 'invoice\u202efdp.exe', size: 0, hours: -240, state: 'Failed' },
 ]
 const inHours = (hours) => Date.now() + hours * HOUR_MS
 
@@ -89,7 +89,7 @@ export function Parts() {
     ${Object.entries(PARTS).map(
       ([name, part]) => html`<section id=${`part-${name}`}>
         <h2>${name}</h2>
-        <div style=${{ display: 'grid', gridTemplateColumns: 'repeat(auto-fit, minmax(min(30rem, 100%), 1fr))' }}>
+        <div style=${{ display: 'grid', gridTemplateColumns: 'repeat(auto-fit, minmax(min(24rem, 100%), 1fr))' }}>
           ${['light', 'dark'].map((theme) => html`<div class=${theme} style=${{ colorScheme: theme, padding: '0.5rem 1rem', minWidth: 0, background: 'var(--back)', color: 'var(--text)' }}>${part(theme)}</div>`)}
         </div>
       </section>`,
