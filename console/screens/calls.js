@@ -7,6 +7,7 @@ import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Answer } from '../parts/answer.js'
 import { Confirm } from '../parts/dialog.js'
+import { Empty } from '../parts/empty.js'
 import { Field, Form } from '../parts/form.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
@@ -54,24 +55,39 @@ function describe(route, method, { operationId, tags, summary, parameters = [], 
 /** All calls beyond S3, of all plugins. */
 export function Calls() {
   const calls = useCalls()
+  const [words, setWords] = useState('')
   return html`<${Page} title="Calls">
-    <p>Everything that the plugins of this server can do. Each is a signed request that any client can send.</p>
+    <p class="quiet">Everything that the plugins of this server can do. Each is a signed request that any client can send.</p>
     <${Loaded}
       of=${calls}
-      show=${(all) => html`<p class="quiet">${formatCount(all.length, 'call')}</p>
-        <${Table} caption="Calls" rows=${all} keyOf=${({ id }) => id} columns=${columns} />`}
+      show=${(all) => {
+        const rows = all.filter((call) => has(call, words))
+        return html`<div class="toolbar">
+            <input type="search" aria-label="Filter the calls" placeholder="Filter by plugin, call or description" autocomplete="off" spellcheck=${false} onInput=${({ target }) => setWords(target.value)} />
+            <p class="quiet" role="status">${rows.length < all.length ? `${rows.length} of ` : ''}${formatCount(all.length, 'call')}</p>
+          </div>
+          <${Table} caption="Calls" rows=${rows} keyOf=${({ id }) => id} columns=${columns} empty=${html`<${Empty} title="No call has these words." />`} />`
+      }}
     />
   <//>`
 }
 
+function has({ plugin, name, summary, path }, words) {
+  const text = `${plugin} ${name} ${summary} ${path}`.toLowerCase()
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word))
+}
+
 const columns = [
-  { name: 'Plugin', by: ({ plugin }) => plugin, cell: ({ plugin }) => html`<${Name} text=${plugin} />` },
   {
     name: 'Call',
     by: ({ name }) => name,
     cell: ({ id, name }) => html`<a href=${linkTo(['calls', id])}><${Name} text=${name} /></a>`,
   },
-  { name: 'Description', cell: ({ summary }) => html`<${Name} text=${summary} />` },
+  { name: 'Plugin', bare: true, by: ({ plugin }) => plugin, cell: ({ plugin }) => html`<${Name} text=${plugin} />` },
+  { name: 'Description', bare: true, cell: ({ summary }) => html`<${Name} text=${summary} />` },
 ]
 
 /** One call: a form of its parameters, and its answer. */

@@ -1,13 +1,15 @@
 import { send, sendXml } from '../lib/api.js'
-import { formatTime, visibleText } from '../lib/format.js'
+import { visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { session } from '../lib/session.js'
 import { Confirm } from '../parts/dialog.js'
+import { Empty } from '../parts/empty.js'
 import { Loaded, useLoaded } from '../parts/load.js'
-import { Name } from '../parts/name.js'
+import { Middle, Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { Table } from '../parts/table.js'
+import { Time } from '../parts/time.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { pathTo } from './objects.js'
 
@@ -25,13 +27,13 @@ export function Pending({ params: { bucket } }) {
   return html`<${Crumbs} links=${pathTo(bucket, '')} />
     <${Page} title=${`Uploads in progress in ${visibleText(bucket)}`}>
       <${BucketTabs} bucket=${bucket} />
-      <p>Uploads in parts that were begun and not completed, of all programs. Their parts take space until then.</p>
+      <p class="quiet">Uploads in parts that were begun and not completed, of all programs. Their parts take space until then.</p>
       <${Loaded}
         of=${pending}
         show=${({
           rows,
           truncated,
-        }) => html`<${Table} caption="Uploads in progress" columns=${columns(setChosen)} rows=${rows} keyOf=${({ uploadId }) => uploadId} empty="There is none." />
+        }) => html`<${Table} caption="Uploads in progress" columns=${columns(setChosen)} rows=${rows} keyOf=${({ uploadId }) => uploadId} empty=${html`<${Empty} title="There is none.">Every upload in parts to this bucket was completed or ended.<//>`} />
           ${truncated && html`<p class="quiet">There are more: these are the first 1000.</p>`}`}
       />
       ${
@@ -56,8 +58,8 @@ async function listUploads(client, bucket, signal) {
 
 function columns(onEnd) {
   return [
-    { name: 'Key', by: ({ key }) => key, cell: ({ key }) => html`<${Name} text=${key} />` },
-    { name: 'Begun', by: ({ begun }) => begun, cell: ({ begun }) => formatTime(begun) },
+    { name: 'Key', rest: true, by: ({ key }) => key, cell: ({ key }) => html`<${Middle} text=${key} />` },
+    { name: 'Begun', by: ({ begun }) => begun, cell: ({ begun }) => html`<${Time} of=${begun} />` },
     {
       name: 'Actions',
       cell: (row) =>

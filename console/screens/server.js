@@ -20,13 +20,13 @@ const PARTS = [
 export function Server() {
   const [reloads, setReloads] = useState(false)
   const [turn, setTurn] = useState(0)
-  return html`<${Page} title="Server">
+  const reload = html`<button type="button" onClick=${() => setReloads(true)}>Read the configuration again…</button>`
+  return html`<${Page} title="Server" actions=${reload}>
     ${PARTS.map(([title, path]) => html`<h2>${title}</h2><${Part} path=${path} show=${(value) => html`<${Answer} title=${title} value=${value} />`} />`)}
     <h2>Plugins</h2>
     <${Part} path="/-/plugins/v1" query=${{ 'max-items': 1000 }} show=${({ Plugins }) => html`<${Table} caption="Plugins" rows=${Plugins} keyOf=${(plugin) => plugin.Name} columns=${pluginColumns} />`} />
     <p><a href=${linkTo(['calls'])}>A form for each call</a></p>
     <h2>Options in force</h2>
-    <div class="buttons"><button type="button" onClick=${() => setReloads(true)}>Read the configuration again…</button></div>
     <${Part} key=${turn} path="/-/options/v1" query=${{ 'max-items': 1000 }} show=${({ Options }) => html`<${OptionList} options=${Options} />`} />
     ${reloads && html`<${Reload} done=${() => setTurn(turn + 1)} onClose=${() => setReloads(false)} />`}
   <//>`

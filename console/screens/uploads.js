@@ -1,8 +1,10 @@
 import { send } from '../lib/api.js'
 import { formatBytes, formatCount, visibleText } from '../lib/format.js'
 import { html, useRef, useState } from '../lib/html.js'
+import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { Confirm } from '../parts/dialog.js'
+import { Empty } from '../parts/empty.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
@@ -26,7 +28,7 @@ const STATES = {
 export function Uploads() {
   const all = uploads.value
   return html`<${Page} title="Uploads">
-    ${all.length === 0 ? html`<p>There is nothing to upload. Open a bucket and drop files there.</p>` : html`<${Queue} all=${all} />`}
+    ${all.length === 0 ? html`<${Empty} title="There is nothing to upload." actions=${html`<a class="button" href=${linkTo(['buckets'])}>Open a bucket</a>`}>Drop files and folders on the page of a bucket or folder.<//>` : html`<${Queue} all=${all} />`}
     <${Interrupted} />
   <//>`
 }

@@ -9,8 +9,8 @@ import { forward, startConsole, Tab } from './browser.js'
 /** A name that is markup, ends attributes, hides and reorders text, and has no place to break. */
 const HOSTILE = `"'><img src=x onerror="window.ran=1"><b onclick="x">\u202e\n../${'long'.repeat(60)}`
 
-/** The width of a small telephone, which WCAG 2.2 (1.4.10) names, and a wide one. */
-const WIDTHS = [320, 1600]
+/** The width of a small telephone, which WCAG 2.2 (1.4.10) names, of a tablet, and of a wide window. */
+const WIDTHS = [320, 768, 1920]
 
 const KEY = `${HOSTILE.slice(0, 60)}/${'k'.repeat(900)}.txt`
 const TERMS = { MinerId: 't01000', Price: '0.0000005', DurationEpochs: 518_400, ConfirmPrice: true }
