@@ -93,9 +93,11 @@ async function parts(t: Test, tab: Tab): Promise<void> {
   const take = async (name: string, selector: string, over = false) => {
     const path = join(FOLDER, `part-${name}.png`) as `${string}.png`
     const element = await page.waitForSelector(selector)
-    const clip = await element?.boundingBox()
+    const box = await element?.boundingBox()
+    const scrolled = Number(await page.evaluate('scrollY'))
     // The picture of an element resizes the window, and a menu would close.
-    if (over && clip) await page.screenshot({ path, clip, captureBeyondViewport: false })
+    if (over && box)
+      await page.screenshot({ path, clip: { ...box, y: box.y + scrolled }, captureBeyondViewport: false })
     else await element?.screenshot({ path })
     t.ok(statSync(path).size < MAX_BYTES, `${statSync(path).size} bytes in ${path}`)
   }
