@@ -63,6 +63,8 @@ export function documentBytes(root: string, parts: readonly string[]): Buffer {
 export interface XmlNode {
   /** The names from the root to this element, joined with `/`, as in `S3_MEMBERS`. */
   readonly path: string
+  /** The same with the place of each element among those of its name: `LifecycleConfiguration/Rule[2]/Filter`. */
+  place(): string
   readonly text: string
   readonly children: ReadonlyMap<string, readonly XmlNode[]>
 }
@@ -104,7 +106,7 @@ export async function parseDocument(bytes: Buffer): Promise<{ readonly root: str
   const root = tree && Object.keys(tree)[0]
   if (!tree || root === null || root === undefined) throw malformed('The document has no root element.')
   if (!holdsNothing(text, end)) throw malformed('Content after the root element is not accepted.')
-  return { root, node: toNode(tree[root], root) }
+  return { root, node: toNode(tree[root], root, () => root) }
 }
 
 function decodeUtf8(bytes: Buffer): string {
@@ -133,6 +135,9 @@ interface SaxParser {
   /** The values of named references; numeric references to XML characters need no entry. */
   readonly ENTITIES: Record<string, string>
   readonly position: number
+  /** Of what is read next, both from 0. */
+  readonly line: number
+  readonly column: number
   /** The part read so far of a `<!...>` that is neither comment nor CDATA. */
   readonly sgmlDecl: string
   onerror: (error: Error) => void
@@ -171,7 +176,8 @@ function readTree(parser: Parser, text: string): { tree: unknown; end: number } 
     }
     sax.close()
   } catch (cause) {
-    throw cause instanceof S3Error ? cause : new S3Error('MalformedXML', { cause })
+    if (cause instanceof S3Error) throw cause
+    throw new S3Error('MalformedXML', { cause, fields: { Line: sax.line + 1, Column: Math.max(sax.column, 1) } })
   }
   return { tree, end }
 }
@@ -223,8 +229,9 @@ function malformed(message: string): S3Error {
  * xml2js returns a string for a leaf, and objects whose keys come from the client: they are read into a Map and never
  * assigned.
  */
-function toNode(value: unknown, path: string): XmlNode {
-  if (typeof value !== 'object' || value === null) return { path, text: String(value ?? ''), children: new Map() }
+function toNode(value: unknown, path: string, place: () => string): XmlNode {
+  if (typeof value !== 'object' || value === null)
+    return { path, place, text: String(value ?? ''), children: new Map() }
   const children = new Map<string, XmlNode[]>()
   let text = ''
   for (const [name, member] of Object.entries(value)) {
@@ -235,13 +242,35 @@ function toNode(value: unknown, path: string): XmlNode {
       const below = `${path}/${name}`
       children.set(
         name,
-        occurrences.map((one) => toNode(one, below)),
+        occurrences.map((one, i) =>
+          toNode(one, below, () => `${place()}/${name}${occurrences.length > 1 ? `[${i + 1}]` : ''}`),
+        ),
       )
     }
   }
   // No S3 document has both; using only one of them would be a guess.
-  if (children.size > 0 && text.trim() !== '') throw malformed('An element holds text beside other elements.')
-  return { path, text, children }
+  if (children.size > 0 && text.trim() !== '')
+    throw new S3Error('MalformedXML', {
+      message: 'An element holds text beside other elements.',
+      fields: { Path: place() },
+    })
+  return { path, place, text, children }
+}
+
+/** What `read` returns. An S3Error that it throws says of which element it is, unless it names one already. */
+export function within<T>(node: XmlNode, read: (node: XmlNode) => T): T {
+  try {
+    return read(node)
+  } catch (error) {
+    throw error instanceof S3Error ? placed(error, node) : error
+  }
+}
+
+/** The error with the element `Path`, the place in the document of what it is about. */
+function placed(error: S3Error, node: XmlNode): S3Error {
+  const { code, status, message, cause, headers, fields } = error
+  if (fields.Path !== undefined) return error
+  return new S3Error(code, { status, message, cause, headers, fields: { ...fields, Path: node.place() } })
 }
 
 /**
@@ -250,7 +279,7 @@ function toNode(value: unknown, path: string): XmlNode {
  */
 export function childText(node: XmlNode, name: string): string | undefined {
   const child = node.children.get(name)?.[0]
-  if (child && child.children.size > 0) throw malformed(`${name} must hold text, not elements.`)
+  if (child && child.children.size > 0) throw placed(malformed(`${name} must hold text, not elements.`), child)
   return child?.text
 }
 
@@ -265,20 +294,21 @@ export function requireChildren(
   name: string,
   allowed: { readonly once?: readonly string[]; readonly many?: readonly string[] },
 ): void {
-  if (node.text.trim() !== '') throw notStrict(`${name} must hold elements, not text.`)
+  if (node.text.trim() !== '') throw placed(notStrict(`${name} must hold elements, not text.`), node)
   for (const [child, occurrences] of node.children) {
     if (allowed.many?.includes(child)) continue
+    const at = occurrences.at(-1) ?? node
     if (!allowed.once?.includes(child))
-      throw isListed(S3_MEMBERS, node, child) ? notHere(child, name) : noSuch(child, name)
-    if (occurrences.length > 1) throw notStrict(`${name} holds more than one ${child}.`)
+      throw placed(isListed(S3_MEMBERS, node, child) ? notHere(child, name) : noSuch(child, name), at)
+    if (occurrences.length > 1) throw placed(notStrict(`${name} holds more than one ${child}.`), at)
   }
 }
 
 /** The error for a value that an element cannot have: NotImplemented if S3 has it, else MalformedXML. */
 export function notOffered(node: XmlNode, value: string, offered: readonly string[]): S3Error {
   const name = node.path.slice(node.path.lastIndexOf('/') + 1)
-  if (isListed(S3_VALUES, node, value)) return notHere(value, name)
-  return notStrict(`There is no ${name} ${value.slice(0, 100)}. It is one of: ${offered.join(', ')}.`)
+  if (isListed(S3_VALUES, node, value)) return placed(notHere(value, name), node)
+  return placed(notStrict(`There is no ${name} ${value.slice(0, 100)}. It is one of: ${offered.join(', ')}.`), node)
 }
 
 function isListed(list: Readonly<Record<string, string>>, { path }: XmlNode, text: string): boolean {
@@ -298,7 +328,7 @@ function notHere(what: string, name: string): S3Error {
 /** The text of a required element. Throws MalformedXML. */
 export function requiredText(node: XmlNode, name: string, child: string): string {
   const text = childText(node, child)
-  if (text === undefined) throw notStrict(`${name} needs ${child}.`)
+  if (text === undefined) throw placed(notStrict(`${name} needs ${child}.`), node)
   return text
 }
 

@@ -56,7 +56,7 @@ export function readConfiguration(root: xml.Node, declared: (webhook: string) =>
   }
   xml.requireChildren(root, 'NotificationConfiguration', { many: DESTINATION_KINDS.map(elementOf) })
   const rules = DESTINATION_KINDS.flatMap((kind) =>
-    (root.children.get(elementOf(kind)) ?? []).map((node) => readRule(node, kind)),
+    (root.children.get(elementOf(kind)) ?? []).map((node) => xml.within(node, () => readRule(node, kind))),
   )
   if (rules.length > MAX_RULES) throw invalid(`A bucket can have ${MAX_RULES} notification configurations at most.`)
   if (new Set(rules.map(({ id }) => id)).size < rules.length)

@@ -1,6 +1,6 @@
 import { S3Error } from '../../common/errors/s3-error.js'
 import type { Logger } from '../../common/log.js'
-import { document, element, parseXml, requireChildren, type XmlNode } from '../../common/xml.js'
+import { document, element, parseXml, requireChildren, within, type XmlNode } from '../../common/xml.js'
 import type { Reply, ReplyHeaders, RequestHead } from '../api/request.js'
 import type { BucketSettings } from '../api/settings.js'
 import type { RequestOutline } from './read-request.js'
@@ -27,7 +27,7 @@ export async function readCors(bytes: Buffer): Promise<CorsRule[]> {
   if (rules.length > MAX_RULES) {
     throw invalid(`The number of CORS rules should not exceed allowed limit of ${MAX_RULES} rules.`)
   }
-  return rules.map(readRule)
+  return rules.map((rule) => within(rule, readRule))
 }
 
 function readRule(rule: XmlNode): CorsRule {

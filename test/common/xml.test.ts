@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { childText, document, element, escapeXml, parseXml } from '../../common/xml.js'
+import { S3Error } from '../../common/errors/s3-error.js'
+import {
+  childText,
+  document,
+  element,
+  escapeXml,
+  parseXml,
+  requireChildren,
+  requiredText,
+  within,
+} from '../../common/xml.js'
 
 const parse = (text: string | Buffer, root = 'A') => parseXml(Buffer.from(text), root)
 
@@ -39,6 +49,49 @@ t.test('parseXml: names from the client cannot reach a prototype', async (t) => 
   t.equal(childText(root, '__proto__'), 'x')
   t.equal(childText(root, 'constructor'), 'y')
   t.equal(({} as Record<string, unknown>).x, undefined)
+})
+
+t.test('errors name the element, or the line, that is wrong', async (t) => {
+  const root = await parse('<A>\n<B><C>1</C></B>\n<B><C><D/></C><E/></B>\n</A>')
+  const [, second] = root.children.get('B') ?? []
+  if (!second) throw new Error('there are two')
+  const fieldsOf = (check: () => unknown) => {
+    try {
+      check()
+    } catch (error) {
+      return (error as S3Error).fields
+    }
+    return undefined
+  }
+  t.same(
+    fieldsOf(() => childText(second, 'C')),
+    { Path: 'A/B[2]/C' },
+  )
+  t.same(
+    fieldsOf(() => requireChildren(second, 'B', { once: ['C'] })),
+    { Path: 'A/B[2]/E' },
+  )
+  t.same(
+    fieldsOf(() => requiredText(second, 'B', 'F')),
+    { Path: 'A/B[2]' },
+  )
+  const refused = (fields = {}) => {
+    throw new S3Error('InvalidArgument', { message: 'no', fields: { ArgumentName: 'C', ...fields } })
+  }
+  t.same(
+    fieldsOf(() => within(second, () => refused())),
+    { ArgumentName: 'C', Path: 'A/B[2]' },
+  )
+  t.same(
+    fieldsOf(() => within(root, () => refused({ Path: 'A/B' }))),
+    { ArgumentName: 'C', Path: 'A/B' },
+    'the inner one',
+  )
+  t.same(
+    fieldsOf(() => within(root, () => root.children)),
+    undefined,
+  )
+  await t.rejects(parse('<A>\n<B></C>\n</A>'), { code: 'MalformedXML', fields: { Line: 2 } })
 })
 
 t.test('parseXml: what is refused', async (t) => {

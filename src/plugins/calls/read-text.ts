@@ -15,12 +15,12 @@ import {
 export function fieldsNode(fields: Iterable<readonly [name: string, value: string]>): XmlNode {
   const children = new Map<string, XmlNode[]>()
   for (const [name, text] of fields) {
-    const node = { path: name, text, children: new Map() }
+    const node = { path: name, place: () => name, text, children: new Map() }
     const others = children.get(name)
     if (others) others.push(node)
     else children.set(name, [node])
   }
-  return { path: '', text: '', children }
+  return { path: '', place: () => '', text: '', children }
 }
 
 /**

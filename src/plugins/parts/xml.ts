@@ -14,6 +14,7 @@ export {
   parseXml as parse,
   requireChildren,
   requiredText as requireText,
+  within,
   type XmlNode as Node,
 } from '../../../common/xml.js'
 

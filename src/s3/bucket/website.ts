@@ -8,6 +8,7 @@ import {
   parseXml,
   requireChildren,
   requiredText,
+  within,
   type XmlNode,
 } from '../../../common/xml.js'
 import { xml } from '../../http/reply.js'
@@ -71,7 +72,7 @@ async function readWebsite(bytes: Buffer): Promise<WebsiteConfiguration> {
   const list = root.children.get('RoutingRules')?.[0]
   if (!list) return { index, ...(error !== undefined && { error }) }
   requireChildren(list, 'RoutingRules', { many: ['RoutingRule'] })
-  const rules = (list.children.get('RoutingRule') ?? []).map(readRule)
+  const rules = (list.children.get('RoutingRule') ?? []).map((rule) => within(rule, readRule))
   if (rules.length > MAX_RULES)
     throw new S3Error('InvalidRequest', { message: `A website configuration has at most ${MAX_RULES} routing rules.` })
   return { index, ...(error !== undefined && { error }), ...(rules.length > 0 && { rules }) }

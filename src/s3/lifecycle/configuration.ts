@@ -10,6 +10,7 @@ import {
   requireChildren,
   requiredText,
   wholeNumberText,
+  within,
   type XmlNode,
 } from '../../../common/xml.js'
 import type { BucketOwner } from '../../api/access.js'
@@ -123,7 +124,7 @@ export async function readConfiguration(
   const nodes = root.children.get('Rule') ?? []
   if (nodes.length === 0 || nodes.length > MAX_RULES)
     throw notStrict(`A lifecycle configuration has 1 to ${MAX_RULES} rules.`)
-  const rules = nodes.map((node) => readRule(node, offered))
+  const rules = nodes.map((node) => within(node, () => readRule(node, offered)))
   refuseMixedForms(rules)
   if (new Set(rules.map(({ id }) => id)).size < rules.length) {
     throw new S3Error('InvalidArgument', {
@@ -196,7 +197,7 @@ function readExpiration(rule: XmlNode, filter: LifecycleFilter): RuleTime | Expi
   if (!node) return undefined
   requireChildren(node, 'Expiration', { once: ['Days', 'Date', 'ExpiredObjectDeleteMarker'] })
   const marker = childText(node, 'ExpiredObjectDeleteMarker')
-  if (marker === undefined) return readWhen(node, 'Expiration', 1)
+  if (marker === undefined) return within(node, () => readWhen(node, 'Expiration', 1))
   if (node.children.size > 1) throw notStrict('ExpiredObjectDeleteMarker cannot stand beside Days or Date.')
   refuseWith('ExpiredObjectDeleteMarker', filter)
   return { expiredMarkers: readBoolean(marker) }
@@ -209,7 +210,10 @@ function readTransitions(
 ): NonNullable<LifecycleRule['transitions']> {
   const transitions = (rule.children.get('Transition') ?? []).map((node) => {
     requireChildren(node, 'Transition', { once: ['Days', 'Date', 'StorageClass'] })
-    return { ...readWhen(node, 'Transition', 0), storageClass: readClass(node, 'Transition', id, offered) }
+    return within(node, () => ({
+      ...readWhen(node, 'Transition', 0),
+      storageClass: readClass(node, 'Transition', id, offered),
+    }))
   })
   refuseSameClass(transitions, 'Transition')
   return transitions
@@ -235,7 +239,7 @@ function readNoncurrentExpiration(rule: XmlNode, filter: LifecycleFilter): Noncu
   const node = rule.children.get(action)?.[0]
   if (!node) return undefined
   requireChildren(node, action, { once: ['NoncurrentDays', NEWER] })
-  return readNoncurrent(node, action, filter, 1)
+  return within(node, () => readNoncurrent(node, action, filter, 1))
 }
 
 function readNoncurrentTransitions(
@@ -247,7 +251,10 @@ function readNoncurrentTransitions(
   const action = 'NoncurrentVersionTransition'
   const transitions = (rule.children.get(action) ?? []).map((node) => {
     requireChildren(node, action, { once: ['NoncurrentDays', NEWER, 'StorageClass'] })
-    return { ...readNoncurrent(node, action, filter, 0), storageClass: readClass(node, action, id, offered) }
+    return within(node, () => ({
+      ...readNoncurrent(node, action, filter, 0),
+      storageClass: readClass(node, action, id, offered),
+    }))
   })
   refuseSameClass(transitions, action)
   return transitions
@@ -280,7 +287,7 @@ function readAbort(rule: XmlNode, filter: LifecycleFilter): number | undefined {
   requireChildren(node, 'AbortIncompleteMultipartUpload', { once: ['DaysAfterInitiation'] })
   refuseWith('AbortIncompleteMultipartUpload', filter)
   const text = requiredText(node, 'AbortIncompleteMultipartUpload', 'DaysAfterInitiation')
-  return readDays(text, 'DaysAfterInitiation', 'AbortIncompleteMultipartUpload', 1)
+  return within(node, () => readDays(text, 'DaysAfterInitiation', 'AbortIncompleteMultipartUpload', 1))
 }
 
 /** Throws InvalidRequest for tags and sizes with an action on uploads or delete markers, which have neither. */

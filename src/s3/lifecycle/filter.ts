@@ -6,6 +6,7 @@ import {
   requireChildren,
   requiredText,
   wholeNumberText,
+  within,
   type XmlNode,
 } from '../../../common/xml.js'
 import type { Tag } from '../../api/access.js'
@@ -66,7 +67,7 @@ export function readFilter(rule: XmlNode): LifecycleFilter {
 
 function readConditions(node: XmlNode): Omit<LifecycleFilter, 'form'> {
   const prefix = readPrefix(node)
-  const tags = (node.children.get('Tag') ?? []).map(readTag)
+  const tags = (node.children.get('Tag') ?? []).map((tag) => within(tag, readTag))
   const [greaterThan, lessThan] = SIZES.map((name) => readSize(node, name))
   return {
     ...(prefix !== undefined && { prefix }),

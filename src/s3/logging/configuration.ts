@@ -7,6 +7,7 @@ import {
   parseXml,
   requireChildren,
   requiredText,
+  within,
   type XmlNode,
 } from '../../../common/xml.js'
 import type { BucketOwner, Grant } from '../../api/access.js'
@@ -85,7 +86,7 @@ function readGrants(node: XmlNode): Pick<LoggedInto, 'grants'> {
   const list = node.children.get('TargetGrants')?.[0]
   if (!list) return {}
   requireChildren(list, 'TargetGrants', { many: ['Grant'] })
-  const grants = (list.children.get('Grant') ?? []).map(readGrant)
+  const grants = (list.children.get('Grant') ?? []).map((grant) => within(grant, readGrant))
   if (grants.some(({ permission }) => !PERMISSIONS.includes(permission)))
     throw notStrict(`The Permission of a TargetGrant is one of ${PERMISSIONS.join(', ')}.`)
   return grants.length > 0 ? { grants } : {}
