@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  type Context,
   defineCall,
   definePlugin,
   type JobKind,
+  PageOf,
   type Records,
   type Rewrapped,
   type RunningJob,
@@ -106,6 +108,101 @@ const rewrapObject = defineCall({
   },
 })
 
+/** Most objects that a page counts, and the time after which it ends, ms. */
+const MAX_COUNTED = 100_000
+const MAX_MS = 10_000
+const LISTED = 1000
+
+const amount = z.object({ Objects: count, Bytes: count })
+
+/** What new objects are encrypted with, and how much of a bucket is not encrypted: `Plain` names the first. */
+const listPlainObjects = defineCall({
+  name: 'ListPlainObjects',
+  source: 'docs/encryption.md#what-is-plain',
+  summary: 'Returns the default encryption of a bucket, and counts its objects that are not encrypted.',
+  access: 'owner',
+  on: { method: 'GET', resource: 'bucket', subresource: 'x-encryption' },
+  query: z.strictObject({
+    prefix: z.string().max(1024).optional().describe('Counts the keys that begin with it.'),
+    'max-objects': z.int().min(0).max(MAX_COUNTED).optional().describe('Objects of a page; default 100,000.'),
+    'key-id': z
+      .string()
+      .regex(/^[\w:/.+=,@-]{1,2048}$/)
+      .optional()
+      .describe('A key of aws:kms to look for, in place of the default.'),
+  }),
+  pages: 'Plain',
+  result: z.object({
+    Bucket: z.string(),
+    Default: z
+      .object({ Algorithm: z.string(), KeyId: z.string().optional() })
+      .optional()
+      .describe('What new objects are encrypted with, by the bucket or the server. Absent: nothing.'),
+    KeyFound: z.boolean().optional().describe('Whether the key with the name is there. Absent: none has a name.'),
+    Encrypted: amount.describe('Of this page, in bytes of the content: add up those of all pages.'),
+    NotEncrypted: amount.describe('Of this page, too; also objects whose label is lost.'),
+    Plain: z
+      .array(z.object({ Key: z.string(), Size: count }))
+      .meta({ element: 'PlainObject' })
+      .describe('The first hundred of the page that are not encrypted.'),
+  }),
+  async answer({ request: { bucket }, query, page }, { checks, store }) {
+    checks.requireWholeBucket(bucket, 'read')
+    const { prefix = '', 'max-objects': most = MAX_COUNTED } = query
+    const byDefault = await store.encryptionFor(bucket)
+    const keyId = query['key-id'] ?? byDefault?.keyId
+    const { next, encrypted, plain, first } = await countPlain(store, bucket, { prefix, after: page.from ?? '', most })
+    return {
+      Bucket: bucket,
+      ...(byDefault && {
+        Default: { Algorithm: byDefault.algorithm, ...(byDefault.keyId !== undefined && { KeyId: byDefault.keyId }) },
+      }),
+      ...(keyId !== undefined && { KeyFound: await isKey(store, bucket, keyId) }),
+      Encrypted: encrypted,
+      NotEncrypted: plain,
+      Plain: new PageOf(first, next),
+    }
+  },
+})
+
+async function countPlain(
+  store: Context['store'],
+  bucket: string,
+  { prefix, after, most }: { readonly prefix: string; readonly after: string; readonly most: number },
+) {
+  const ends = Date.now() + MAX_MS
+  const encrypted = { Objects: 0, Bytes: 0 }
+  const plain = { Objects: 0, Bytes: 0 }
+  const first: { Key: string; Size: number }[] = []
+  let [last, left, truncated] = [after, most, most > 0]
+  while (truncated && left > 0 && (last === after || Date.now() < ends)) {
+    const page = await store.list(bucket, { prefix, delimiter: '', after: last, limit: Math.min(LISTED, left) })
+    for (const entry of page.entries) {
+      if (entry.kind !== 'object') continue
+      const { key, size, storedSize } = entry
+      const sum = storedSize === undefined ? plain : encrypted
+      sum.Objects++
+      sum.Bytes += size
+      if (sum === plain && first.length < MAX_NAMED) first.push({ Key: key, Size: size })
+      last = key
+    }
+    left -= page.entries.length
+    truncated = page.truncated && page.entries.length > 0
+  }
+  return { encrypted, plain, first, next: truncated ? last : undefined }
+}
+
+/** Whether the server has a key of this name, or its program gives one. */
+async function isKey(store: Context['store'], bucket: string, keyId: string): Promise<boolean> {
+  try {
+    await store.storedAs({ bucket, key: 'any', encryption: { algorithm: 'aws:kms', keyId } }, undefined)
+    return true
+  } catch (error) {
+    if (error instanceof S3Error && error.code === 'KMS.NotFoundException') return false
+    throw error
+  }
+}
+
 /** Rewraps object after object. What is done is on record: a server that dies meanwhile continues behind it. */
 async function run(records: Records<Passed>, job: RunningJob<RewrapInput>): Promise<RewrapResult> {
   const { store } = job.context
@@ -177,11 +274,11 @@ function report(job: RunningJob<RewrapInput>, { Rewrapped, Current, Plain, Skipp
   })
 }
 
-/** The calls that make the headers of encrypted objects anew, after the keys have changed. */
+/** The calls that say what is not encrypted, and make the headers of encrypted objects anew after a change of keys. */
 export default definePlugin({
   name: 'encryption',
   standard: true,
-  summary: 'Stores encrypted objects again with headers for the keys of today, after the keys have changed.',
+  summary: 'Counts what is not encrypted, and stores encrypted objects again with headers for the keys of today.',
   create(_options, host) {
     const rewraps: JobKind<RewrapInput, RewrapResult> = {
       name: KIND,
@@ -198,6 +295,6 @@ export default definePlugin({
         })
       },
     }
-    return { operations: [rewrapBucket, rewrapObject], jobs: [rewraps] }
+    return { operations: [listPlainObjects, rewrapBucket, rewrapObject], jobs: [rewraps] }
   },
 })

@@ -69,12 +69,40 @@ for (const mode of modes) {
       t.equal(answer.status, 200, answer.body)
       return JSON.parse(answer.body)
     }
+    const names = [...sizes.map((size) => `of ${size}`), 'parts']
+    const count = async (query = '') => {
+      const identity = { accessKeyId: 'test-key', secretAccessKey: 'test-secret' }
+      const target = `/${Bucket}?format=json&x-encryption=${query}`
+      const { status, body } = await signedCall(server.endpoint, identity, 'GET', target)
+      t.equal(status, 200, body)
+      return JSON.parse(body)
+    }
+    const sealed = [...sizes, parts[0]?.length ?? 0, 10, 11].reduce((sum, size) => sum + size)
+    t.same(await count(), {
+      ...{ Bucket, Encrypted: { Objects: names.length + 1, Bytes: sealed } },
+      ...{ NotEncrypted: { Objects: 1, Bytes: 5 }, Plain: [{ Key: 'plain', Size: 5 }], IsTruncated: false },
+    })
+    const nothing = { Objects: 0, Bytes: 0 }
+    const asked = { Encrypted: nothing, NotEncrypted: nothing, KeyFound: false, Plain: [], Default: undefined }
+    t.match(await count('&max-objects=0&key-id=missing'), asked)
+    const counted = []
+    let token = ''
+    do {
+      const page = await count(`&max-objects=3${token}`)
+      counted.push([page.Encrypted.Objects, page.NotEncrypted.Objects])
+      token = page.IsTruncated ? `&continuation-token=${encodeURIComponent(page.NextContinuationToken)}` : ''
+    } while (token !== '')
+    t.same(counted, [
+      [3, 0],
+      [3, 0],
+      [0, 1],
+    ])
+
     const stored = async (key: string) => {
       const { body } = await user.get(Bucket, encodeURIComponent(key))
       const end = headerEnd(body) ?? 0
       return { header: body.subarray(0, end), payload: body.subarray(end) }
     }
-    const names = [...sizes.map((size) => `of ${size}`), 'parts']
     const before = new Map<string, Awaited<ReturnType<typeof stored>>>()
     for (const name of names) before.set(name, await stored(name))
     const others = { Plain: 1, Skipped: 1, EarlierDeals: [] }

@@ -82,6 +82,7 @@ const NOT_IN_SDK = [
   'ListBucketUsage',
   'GetBucketQuota',
   'SetBucketQuota',
+  'ListPlainObjects',
   'RewrapBucket',
   'CreateBucketInventory',
   'ListBucketInventories',
