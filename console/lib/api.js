@@ -8,11 +8,13 @@ const UNREACHABLE =
 
 /** An error that the server has answered, or `NetworkError` if it has not. */
 export class ApiError extends Error {
-  constructor(code, message, { status = 0, requestId } = {}) {
+  /** @param fields what the server says besides: `Path`, `Line` and `Column` of what is wrong in a document, and others */
+  constructor(code, message, { status = 0, requestId, fields = {} } = {}) {
     super(message)
     this.code = code
     this.status = status
     this.requestId = requestId
+    this.fields = fields
   }
 }
 
@@ -80,7 +82,8 @@ export function unreachable({ endpoint }) {
 /** The error in an answer. @param headers has `get` */
 export async function errorOf(status, headers, text) {
   const about = { status, requestId: headers.get('x-amz-request-id') ?? undefined }
-  const error = new ApiError(...wordsOf(status, headers.get('content-type') ?? '', text), about)
+  const [code, message, fields] = wordsOf(status, headers.get('content-type') ?? '', text)
+  const error = new ApiError(code, message, { ...about, fields })
   error.serverTime = Date.parse(headers.get('date') ?? '') || undefined
   return error
 }
@@ -88,13 +91,14 @@ export async function errorOf(status, headers, text) {
 function wordsOf(status, type, text) {
   try {
     if (type.includes('json')) {
-      const { Code, Message } = JSON.parse(text)
-      return [Code, Message]
+      const { Code, Message, Details } = JSON.parse(text)
+      return [Code, Message, Details]
     }
     const root = parseXml(text)
     const error = root.child('Error') ?? root
     const code = error.get('Code')
-    if (code !== undefined) return [code, error.get('Message') ?? code]
+    const fields = Object.fromEntries(error.children.map(({ name, text }) => [name, text]))
+    if (code !== undefined) return [code, error.get('Message') ?? code, fields]
   } catch {
     // A proxy in between has answered, or a HEAD, which has no document.
   }

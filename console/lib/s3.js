@@ -142,7 +142,7 @@ export async function writeTags(client, place, tags, signal) {
 /** Stores a document that configures a bucket or an object. */
 export async function writeDocument(client, place, query, body, type = 'application/xml') {
   const headers = { ...place.headers, 'content-type': type, 'x-amz-checksum-sha256': await checksumOf(body) }
-  await send(client, { ...place, method: 'PUT', query: { [query]: '' }, headers, body })
+  await send(client, { ...place, method: 'PUT', query: { ...place.query, [query]: '' }, headers, body })
 }
 
 /** For `catch`: the absence of a document is no failure. */

@@ -12,6 +12,8 @@ export class Element {
     this.attributes = attributes
     this.children = Array.isArray(content) ? content : []
     this.text = Array.isArray(content) ? '' : content
+    /** Where the element began in the text that it was read from; undefined for one that was made. */
+    this.at = undefined
   }
 
   /** The first child of this name; undefined if there is none. */
@@ -42,25 +44,36 @@ export class Element {
   }
 }
 
-/** Parses a document without a DTD. Throws SyntaxError for what is no document. */
+/** Parses a document without a DTD. Throws SyntaxError for what is no document, whose `at` is the place in the text. */
 export function parseXml(text) {
   const root = new Element('')
   const open = [root]
-  for (const [, data, closes, name, attributes, alone, characters] of text.matchAll(TOKEN)) {
+  let end = 0
+  for (const match of text.matchAll(TOKEN)) {
+    const [whole, data, closes, name, attributes, alone, characters] = match
+    if (match.index !== end) break
+    end += whole.length
     const current = open.at(-1)
     if (data !== undefined) current.text += data
     else if (characters !== undefined) current.text += unescaped(characters)
     else if (closes) {
-      if (current.name !== localName(name)) throw new SyntaxError('the answer is no XML document')
+      if (current.name !== localName(name)) throw noXml(`</${name}> closes nothing that is open`, match.index)
       open.pop()
     } else if (name !== undefined) {
       const element = new Element(localName(name), '', attributes)
+      element.at = match.index
       current.children.push(element)
       if (!alone) open.push(element)
     }
   }
-  if (open.length !== 1 || root.children.length !== 1) throw new SyntaxError('the answer is no XML document')
+  if (end !== text.length) throw noXml('this < begins no element', end)
+  if (open.length !== 1) throw noXml(`<${open.at(-1).name}> is not closed`, open.at(-1).at)
+  if (root.children.length !== 1) throw noXml('it needs one element around all others', root.children[1]?.at ?? 0)
   return root.children[0]
+}
+
+function noXml(why, at) {
+  return Object.assign(new SyntaxError(`This is no XML document: ${why}.`), { at })
 }
 
 function localName(name) {

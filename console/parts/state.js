@@ -5,6 +5,8 @@ import { Name } from './name.js'
 const SHAPES = [
   [/^not public/i, '○', ''],
   [/^public/i, '◉', 'wait'],
+  [/^(off|disabled|not encrypted)/i, '○', ''],
+  [/^(on\b|enabled|encrypted)/i, '●', 'good'],
   [/fail|error|reject|refused|slashed|expired|not found/i, '✕', 'bad'],
   [/complete|active$|ready|works|sealed|allowed/i, '●', 'good'],
   [/unknown|cancel/i, '?', ''],

@@ -18,26 +18,29 @@ const XSI = 'http://www.w3.org/2001/XMLSchema-instance'
 /** The access control list of a bucket or object. @param place { bucket, key? }; @param saved is called after a change */
 export function Acl({ place, saved }) {
   const client = session.value
-  const read = async (signal) => {
-    const root = await sendXml(client, { ...place, query: { acl: '' }, signal })
-    const grants = (root.child('AccessControlList')?.all('Grant') ?? []).map((grant) => ({
-      grantee: grant.get('Grantee', 'URI') ?? grant.get('Grantee', 'ID') ?? '',
-      permission: grant.get('Permission'),
-    }))
-    return { owner: root.get('Owner', 'ID'), grants }
-  }
+  const read = async (signal) => grantsOf(await sendXml(client, { ...place, query: { acl: '' }, signal }))
   const acl = useLoaded(read, [client, place.bucket, place.key])
   const save = async (grants) => {
-    await writeDocument(client, place, 'acl', documentOf(acl.value.owner, grants))
+    await writeDocument(client, place, 'acl', aclOf(acl.value.owner, grants))
     notify('The ACL was saved.')
     acl.reload()
     saved?.()
   }
   return html`<h2>ACL</h2>
-    <${Loaded} of=${acl} show=${({ owner, grants }) => html`<${Editor} owner=${owner} saved=${grants} save=${save} />`} />`
+    <${Loaded} of=${acl} show=${({ owner, grants }) => html`<${Grants} owner=${owner} saved=${grants} save=${save} />`} />`
 }
 
-function documentOf(owner, grants) {
+/** @returns { owner, grants: [{ grantee, permission }] } of a document */
+export function grantsOf(root) {
+  const grants = (root.child('AccessControlList')?.all('Grant') ?? []).map((grant) => ({
+    grantee: grant.get('Grantee', 'URI') ?? grant.get('Grantee', 'ID') ?? '',
+    permission: grant.get('Permission'),
+  }))
+  return { owner: root.get('Owner', 'ID'), grants }
+}
+
+/** The document of grants. */
+export function aclOf(owner, grants) {
   const list = grants.map(({ grantee, permission }) => {
     const [type, content] = GROUPS.some(([uri]) => uri === grantee)
       ? ['Group', element('URI', grantee)]
@@ -48,7 +51,8 @@ function documentOf(owner, grants) {
   return element('AccessControlPolicy', [element('Owner', [element('ID', owner)]), element('AccessControlList', list)])
 }
 
-function Editor({ owner, saved, save }) {
+/** The form of an access control list. @param saved grants, the same array until they are read again */
+export function Grants({ owner, saved, save }) {
   // Not by an effect, which comes late, and would take back a first change.
   const [edited, setEdited] = useState({ of: saved, rows: saved })
   const rows = edited.of === saved ? edited.rows : saved

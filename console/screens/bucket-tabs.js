@@ -10,6 +10,10 @@ export const BUCKET_TABS = [
 
 /** The screens of one bucket. */
 export function BucketTabs({ bucket }) {
-  const links = BUCKET_TABS.map(([name, text]) => ({ href: linkTo(['buckets', bucket, name]), text }))
+  const links = BUCKET_TABS.map(([name, text]) => ({
+    href: linkTo(['buckets', bucket, name]),
+    text,
+    above: true,
+  }))
   return html`<${Tabs} label="Bucket" links=${links} />`
 }

@@ -4,11 +4,11 @@ import { html, useMemo, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { listBuckets, without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
-import { Confirm, Dialog } from '../parts/dialog.js'
+import { Confirm } from '../parts/dialog.js'
 import { Field, Form } from '../parts/form.js'
 import { Loaded, Problem, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
-import { notify } from '../parts/notices.js'
+import { notify, notifyError } from '../parts/notices.js'
 import { Page } from '../parts/page.js'
 import { PageLinks } from '../parts/pages.js'
 import { State } from '../parts/state.js'
@@ -27,9 +27,15 @@ export function Buckets({ query }) {
     notify(text)
     buckets.reload()
   }
+  // Its file is loaded when it is wanted: the list is the first screen.
+  const create = () =>
+    import('./settings/create-bucket.js').then(
+      ({ CreateBucket: Create }) => setDialog({ kind: 'create', Create }),
+      notifyError,
+    )
   return html`<${Page} title="Buckets">
     <div class="buttons">
-      <button type="button" class="main" onClick=${() => setDialog({ kind: 'create' })}>Create bucket</button>
+      <button type="button" class="main" onClick=${create}>Create bucket</button>
       <button type="button" onClick=${buckets.reload}>Refresh</button>
     </div>
     <${Loaded}
@@ -37,7 +43,7 @@ export function Buckets({ query }) {
       show=${(all) => html`<${List} all=${all} query=${query} remove=${(name) => setDialog({ kind: 'delete', name })} />`}
     />
     <${OpenByName} />
-    ${dialog?.kind === 'create' && html`<${Create} onClose=${close} done=${done} />`}
+    ${dialog?.kind === 'create' && html`<${dialog.Create} onClose=${close} done=${done} />`}
     ${dialog?.kind === 'delete' && html`<${Delete} name=${dialog.name} onClose=${close} done=${done} />`}
   <//>`
 }
@@ -102,22 +108,6 @@ function OpenByName() {
       <${Field} label="Prefix" hint="If you may see only a part of it, such as reports/2026/." input=${{ name: 'prefix', autocomplete: 'off', spellcheck: false }} />
     <//>
   </details>`
-}
-
-const NAME = '[a-z0-9][a-z0-9.\\-]{1,61}[a-z0-9]'
-
-function Create({ onClose, done }) {
-  const action = async (values, signal) => {
-    const name = values.get('name')
-    await send(session.value, { method: 'PUT', bucket: name, signal })
-    onClose()
-    done(`The bucket ${name} was created.`)
-  }
-  return html`<${Dialog} title="Create bucket" onClose=${onClose}>
-    <${Form} action=${action} submit="Create" onCancel=${onClose}>
-      <${Field} label="Name" hint="3 to 63 lower-case letters, digits, dots and hyphens." input=${{ name: 'name', required: true, pattern: NAME, autocomplete: 'off', spellcheck: false }} />
-    <//>
-  <//>`
 }
 
 function Delete({ name, onClose, done }) {

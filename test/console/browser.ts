@@ -206,6 +206,15 @@ export class Tab {
   }
 }
 
+/** Fills in the key pair by which a change is signed. */
+export async function signBy(
+  tab: Tab,
+  { accessKey, secretKey }: Pick<Dealgate, 'accessKey' | 'secretKey'>,
+): Promise<void> {
+  await tab.fill('Your access key id', accessKey)
+  await tab.fill('Your secret access key', secretKey)
+}
+
 /** Answers requests whose address matches, but not their preflights, until the returned function is called. */
 export async function intercept(
   { page }: Tab,

@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { account } from '../cli/account-commands.js'
 import { bytesBelow, temporaryFolder } from '../support/content/folders.js'
-import type { Dealgate } from '../support/server/dealgate.js'
 import { ask } from '../support/server/many-deaths.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { type ConsoleScene, startConsole, Tab } from './browser.js'
+import { type ConsoleScene, signBy, startConsole, Tab } from './browser.js'
 
 const SEALING_KEY = '5'.repeat(64)
 
@@ -71,12 +70,6 @@ async function user(t: Test, { server, tab }: ConsoleScene): Promise<void> {
     t.notOk(bytesBelow(server.data).includes(secret))
   }
   await tab.click('button', 'Sign out')
-}
-
-/** Fills in the key pair by which a change is signed. */
-async function signBy(tab: Tab, { accessKey, secretKey }: Pick<Dealgate, 'accessKey' | 'secretKey'>): Promise<void> {
-  await tab.fill('Your access key id', accessKey)
-  await tab.fill('Your secret access key', secretKey)
 }
 
 /** The secret that a dialog shows, and its facts by their names. */

@@ -148,12 +148,12 @@ async function selected(t: Test, browser: Browser, server: Dealgate): Promise<vo
   t.notMatch(await read('/dots?prefix=stopped/'), '<Key>')
 
   await send(server, { method: 'PUT', target: '/dots?lifecycle', body: Buffer.from(LIFECYCLE) })
-  await tab.goTo('#/buckets/dots/settings')
-  await tab.click('summary', 'Edit Lifecycle rules as text', 'Remove Lifecycle rules')
+  await tab.goTo('#/buckets/dots/settings/lifecycle')
+  await tab.click('button', 'Lifecycle rules as XML', 'Remove lifecycle rules')
   const texts = '[...document.querySelectorAll("textarea")].map(({ value }) => value)'
   const text = String(await tab.page.evaluate(`${texts}.find((text) => text.includes('Lifecycle'))`))
-  await tab.fill('Lifecycle rules', text.replace('400', '500'))
-  await tab.click('button', 'Save Lifecycle rules', 'Lifecycle rules: saved')
+  await tab.fill('Lifecycle rules, XML', text.replace('400', '500'))
+  await tab.click('button', 'Save lifecycle rules', 'Lifecycle rules: saved')
   t.match(await read('/dots?lifecycle'), /<Days>500/)
   t.match(await read('/dots?lifecycle'), /<Prefix><\/Prefix>|<Prefix ?\/>/)
   t.same(tab.complaints, [])

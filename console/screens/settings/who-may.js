@@ -1,37 +1,10 @@
-import { sendJson } from '../lib/api.js'
-import { html, useState } from '../lib/html.js'
-import { without } from '../lib/s3.js'
-import { session } from '../lib/session.js'
-import { uriEncode } from '../lib/signer.js'
-import { Field, Form } from '../parts/form.js'
-import { Name } from '../parts/name.js'
-import { State } from '../parts/state.js'
-
-/** What the server finds in a bucket policy that is not saved yet. */
-export async function policyFindings(bucket, text, signal) {
-  const json = { Bucket: bucket, Policy: text }
-  // A key pair that may store the policy need not have the right to have it checked before.
-  const answer = await sendJson(session.value, { path: '/-/access/v1/policy-findings', json, signal }).catch(
-    without('AccessDenied'),
-  )
-  return answer?.Findings ?? []
-}
-
-/** Findings, and the way to save the document all the same if they are only warnings. */
-export function Findings({ findings, store }) {
-  const refused = findings.some(({ Level }) => Level === 'error')
-  return html`<div class="problem" role="alert">
-    <p>${refused ? 'The policy cannot be saved:' : 'The policy is not saved yet:'}</p>
-    <ul>
-      ${findings.map(
-        ({ Level, Statement, Message }) => html`<li>
-          ${Level === 'error' ? 'Error' : 'Warning'}${Statement && ` in statement ${Statement}`}: <${Name} text=${Message} />
-        </li>`,
-      )}
-    </ul>
-    ${!refused && html`<${Form} action=${store} submit="Save it all the same" danger />`}
-  </div>`
-}
+import { sendJson } from '../../lib/api.js'
+import { html, useState } from '../../lib/html.js'
+import { session } from '../../lib/session.js'
+import { uriEncode } from '../../lib/signer.js'
+import { Field, Form } from '../../parts/form.js'
+import { Name } from '../../parts/name.js'
+import { State } from '../../parts/state.js'
 
 const ACTIONS = [
   's3:GetObject',
@@ -57,10 +30,12 @@ export function WhoMay({ bucket }) {
   const plain = { autocomplete: 'off', spellcheck: false }
   return html`<h3>Who may?</h3>
     <${Form} action=${action} submit="Ask">
+      <div class="columns">
       <${Field} label="Access key id" hint="Empty: a request without a signature." input=${{ name: 'id', ...plain }} />
       <${Field} label="Action" input=${{ name: 'action', required: true, list: 'actions', defaultValue: ACTIONS[0], ...plain }} />
       <datalist id="actions">${ACTIONS.map((name) => html`<option value=${name} />`)}</datalist>
       <${Field} label="Key" hint="Empty for an action on the bucket." input=${{ name: 'key', ...plain }} />
+      </div>
     <//>
     ${
       answer &&

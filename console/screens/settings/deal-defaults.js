@@ -1,29 +1,9 @@
-import { sendJson } from '../lib/api.js'
-import { html } from '../lib/html.js'
-import { session } from '../lib/session.js'
-import { Check, Field, Form } from '../parts/form.js'
-import { Loaded, useLoaded } from '../parts/load.js'
-import { notify } from '../parts/notices.js'
+import { html } from '../../lib/html.js'
+import { Check, Field } from '../../parts/form.js'
+import { Single } from './single.js'
 
 /** Members of the terms for every class, in the form. */
 const TERMS = ['MinerId', 'Price', 'DurationEpochs']
-
-/** What the deals of a bucket are made on, and may cost. Other parts of the configuration stay as they are. */
-export function DealDefaults({ bucket }) {
-  const client = session.value
-  const request = { bucket, query: { 'x-deal-config': '' } }
-  const configuration = useLoaded((signal) => sendJson(client, { ...request, signal }), [client, bucket])
-  // A server without the plugin `deal` has none.
-  if (configuration.error?.code === 'NotImplemented') return null
-  const save = async (values) => {
-    const json = changed(configuration.value, values)
-    await sendJson(client, { ...request, method: 'POST', json })
-    notify('The defaults for deals were saved.')
-    configuration.reload()
-  }
-  return html`<h2>Deals and spending</h2>
-    <${Loaded} of=${configuration} show=${(value) => html`<${Defaults} value=${value} save=${save} />`} />`
-}
 
 /** The configuration with the values of the form. */
 function changed(before, values) {
@@ -48,7 +28,7 @@ function defined(members) {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }
 
-function Defaults({ value, save }) {
+function Fields({ value }) {
   const general = (value.Terms ?? []).find(({ StorageClass }) => StorageClass === undefined) ?? {}
   const input = (name, from, more) => ({ name, defaultValue: from[name] ?? '', autocomplete: 'off', ...more })
   const number = { type: 'number', min: 1 }
@@ -57,15 +37,27 @@ function Defaults({ value, save }) {
     Price: 'Per epoch, for the whole piece.',
     DurationEpochs: 'A day has 2,880 epochs of 30 seconds.',
   }
-  return html`<${Form} action=${save} submit="Save defaults">
-    ${TERMS.map((name) => html`<${Field} label=${LABELS[name]} hint=${hints[name]} input=${input(name, general, name === 'DurationEpochs' && number)} />`)}
+  return html`${TERMS.map((name) => html`<${Field} label=${LABELS[name]} hint=${hints[name]} input=${input(name, general, name === 'DurationEpochs' && number)} />`)}
     <${Field} label="Most that deals of this bucket may cost per day" hint="Empty: only the cap of the server counts." input=${input('MaxSpendPerDay', value)} />
     <${Field} label="Renew deals so many days before they end" hint="Empty: they are not renewed. A renewal costs money." input=${input('RenewBeforeDays', value, number)} />
     <${Check} label="Restore what is read: a read of an object that is only in deals starts its restore" input=${{ name: 'ReadThrough', defaultChecked: value.ReadThrough === true }} />
-    <${Field} label="Deals of objects that are not encrypted" kind="select" input=${{ name: 'PublicNetwork' }}>${Object.entries(PLAIN).map(([rule, label]) => html`<option value=${rule} selected=${rule === (value.PublicNetwork ?? '')}>${label}</option>`)}<//>
-  <//>`
+    <${Field} label="Deals of objects that are not encrypted" kind="select" input=${{ name: 'PublicNetwork' }}>${Object.entries(PLAIN).map(([rule, label]) => html`<option value=${rule} selected=${rule === (value.PublicNetwork ?? '')}>${label}</option>`)}<//>`
 }
 
 const PLAIN = { '': 'Default: with a warning', warn: 'With a warning', 'encrypted-only': 'Refused', allow: 'Allowed' }
 
 const LABELS = { MinerId: 'Provider', Price: 'Price', DurationEpochs: 'Epochs' }
+
+/** What the deals of a bucket are made on, and may cost. Other parts of the configuration stay as they are. */
+export const dealDefaults = {
+  name: 'Deal defaults and spending',
+  query: 'x-deal-config',
+  call: true,
+  json: true,
+  hint: 'Terms that deals of this bucket are made on where the request states none, and what they may cost. The JSON also has terms by storage class, offline deals and schedules.',
+  // Nothing removes it: an empty one says nothing.
+  stays: true,
+  View: Single,
+  Fields,
+  change: changed,
+}
