@@ -215,6 +215,15 @@ export async function signBy(
   await tab.fill('Your secret access key', secretKey)
 }
 
+/** What a page holds once the garbage is gone. @returns bytes of the heap of scripts, and elements */
+export async function held({ page }: Tab): Promise<{ heap: number; elements: number }> {
+  const debug = await page.createCDPSession()
+  await debug.send('HeapProfiler.collectGarbage')
+  await debug.detach()
+  const { JSHeapUsedSize = 0 } = await page.metrics()
+  return { heap: JSHeapUsedSize, elements: Number(await page.evaluate(`document.querySelectorAll('*').length`)) }
+}
+
 /** Answers requests whose address matches, but not their preflights, until the returned function is called. */
 export async function intercept(
   { page }: Tab,

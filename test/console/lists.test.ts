@@ -3,7 +3,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
-import { startConsole, type Tab } from './browser.js'
+import { held, startConsole } from './browser.js'
 
 const OBJECTS = 100_000
 /** Rows of a page, and pages that are turned. */
@@ -67,13 +67,4 @@ function fillObjects(file: string): void {
     UPDATE buckets SET objects = (SELECT count(*) FROM objects), bytes = (SELECT sum(size) FROM objects);
     COMMIT`)
   db.close()
-}
-
-/** What the page holds once the garbage is gone. */
-async function held({ page }: Tab): Promise<{ heap: number; elements: number }> {
-  const debug = await page.createCDPSession()
-  await debug.send('HeapProfiler.collectGarbage')
-  await debug.detach()
-  const { JSHeapUsedSize = 0 } = await page.metrics()
-  return { heap: JSHeapUsedSize, elements: Number(await page.evaluate(`document.querySelectorAll('*').length`)) }
 }
