@@ -4,6 +4,7 @@
 export const screens = [
   { path: '/buckets', group: 'Storage', nav: 'Buckets', file: 'buckets', view: 'Buckets' },
   { path: '/buckets/:bucket/objects', group: 'Storage', file: 'objects', view: 'Objects' },
+  { path: '/buckets/:bucket/versions', group: 'Storage', file: 'versions', view: 'Versions' },
   { path: '/buckets/:bucket/object', group: 'Storage', file: 'object', view: 'ObjectScreen' },
   { path: '/buckets/:bucket/pending', group: 'Storage', file: 'pending', view: 'Pending' },
   { path: '/buckets/:bucket/settings', group: 'Storage', file: 'settings/general', view: 'General' },

@@ -25,18 +25,21 @@ export class ApiError extends Error {
 
 /**
  * The URL of a request. Throws ApiError for what a browser would send to another address.
+ * @param versionId of the object; undefined for the current version
  * @param query names with values; one that is undefined is left out
  */
-export function urlOf({ endpoint }, { bucket, key, path = pathOf(bucket, key), query = {} }) {
+export function urlOf({ endpoint }, { bucket, key, versionId, path = pathOf(bucket, key), query = {} }) {
   if (key === '') throw new ApiError('UnreachableKey', 'No object has an empty name.')
   if (!isReachable(path)) throw new ApiError('UnreachableKey', UNREACHABLE)
-  const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
+  const pairs = Object.entries({ ...query, versionId: query.versionId ?? versionId }).filter(
+    ([, value]) => value !== undefined,
+  )
   return `${endpoint}${path}${pairs.length > 0 ? `?${canonicalQuery(pairs)}` : ''}`
 }
 
 /**
  * Sends a request, and again with the time of the server if this machine has another one. Throws ApiError.
- * @param request { method?, bucket?, key?, path?, query?, headers?, body?, service?, signal? }
+ * @param request { method?, bucket?, key?, versionId?, path?, query?, headers?, body?, service?, signal? }
  */
 export function send(client, request) {
   return inServerTime(client, () => sendOnce(client, request))
@@ -84,6 +87,8 @@ export async function errorOf(status, headers, text) {
   const about = { status, requestId: headers.get('x-amz-request-id') ?? undefined }
   const [code, message, fields] = wordsOf(status, headers.get('content-type') ?? '', text)
   const error = new ApiError(code, message, { ...about, fields })
+  // The version that hides an object, or that was asked for.
+  if (headers.get('x-amz-delete-marker') === 'true') error.deleteMarker = headers.get('x-amz-version-id') ?? ''
   error.serverTime = Date.parse(headers.get('date') ?? '') || undefined
   return error
 }
@@ -108,7 +113,12 @@ function wordsOf(status, type, text) {
 
 /** Sends a request whose answer is a document of S3; undefined if it is empty. Throws ApiError. */
 export async function sendXml(client, request) {
-  const text = await (await send(client, request)).text()
+  return readXml(await send(client, request))
+}
+
+/** The document of an answer. Throws ApiError. */
+export async function readXml(response) {
+  const text = await response.text()
   if (text.trim() === '') return undefined
   const root = parseXml(text)
   // CompleteMultipartUpload and CopyObject may fail after the status 200 was sent.

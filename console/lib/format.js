@@ -22,7 +22,22 @@ export function formatTime(time) {
   return Number.isNaN(date.getTime()) ? '' : dateTime.format(date).replace(/\p{Cf}/gu, '')
 }
 
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** A time with its seconds, which alone tell some versions of an object apart. @param time what Date takes */
+export function formatMoment(time) {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? '' : moment.format(date).replace(/\p{Cf}/gu, '')
+}
+
 const dateOnly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+
+/** The day of a time. @param time what Date takes */
+export function formatDay(time) {
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) ? '' : dateOnly.format(date).replace(/\p{Cf}/gu, '')
+}
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 /** How far a time is from now, both in ms: `3 hours ago`, `in 5 days`; from 30 days on, its date. */

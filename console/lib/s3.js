@@ -1,7 +1,7 @@
 // Calls of S3 that several screens make. Each takes the client, which `session.value` is, and throws ApiError.
 import { send, sendXml } from './api.js'
 import { headerText, metadataText } from './signer.js'
-import { element, fitsXml } from './xml.js'
+import { element } from './xml.js'
 
 export async function listBuckets(client, signal) {
   const root = await sendXml(client, { signal })
@@ -40,16 +40,18 @@ export async function listObjects(client, bucket, { prefix, token, delimiter = '
 }
 
 /** A key of an answer with `encoding-type=url`. */
-function decoded(text) {
+export function decoded(text) {
   return decodeURIComponent(text.replaceAll('+', ' '))
 }
 
-/** What HEAD tells about an object. @returns { size, type, modified, etag, storageClass, metadata, headers } */
-export async function headObject(client, bucket, key, signal) {
+/**
+ * What HEAD tells about an object. @param place { bucket, key, versionId? }
+ * @returns { size, type, modified, etag, storageClass, versionId?, metadata, checksums, headers }
+ */
+export async function headObject(client, place, signal) {
   const { headers } = await send(client, {
+    ...place,
     method: 'HEAD',
-    bucket,
-    key,
     headers: { 'x-amz-checksum-mode': 'ENABLED' },
     signal,
   })
@@ -61,6 +63,7 @@ export async function headObject(client, bucket, key, signal) {
     modified: Date.parse(get('last-modified')),
     etag: get('etag'),
     storageClass: get('x-amz-storage-class') ?? 'STANDARD',
+    versionId: get('x-amz-version-id'),
     metadata: [...headers].flatMap(([name, value]) =>
       name.startsWith('x-amz-meta-') ? [[name.slice(11), metadataText(value)]] : [],
     ),
@@ -72,7 +75,7 @@ export async function headObject(client, bucket, key, signal) {
 }
 
 /** The sizes of the parts that an object was uploaded in; undefined if it was not. */
-export async function readPartSizes(client, bucket, key, signal) {
+export async function readPartSizes(client, place, signal) {
   const sizes = []
   for (let marker = 0; ; ) {
     const headers = {
@@ -80,7 +83,7 @@ export async function readPartSizes(client, bucket, key, signal) {
       'x-amz-max-parts': '1000',
       'x-amz-part-number-marker': String(marker),
     }
-    const root = await sendXml(client, { bucket, key, query: { attributes: '' }, headers, signal })
+    const root = await sendXml(client, { ...place, query: { attributes: '' }, headers, signal })
     const parts = root.child('ObjectParts')
     if (parts === undefined) return undefined
     sizes.push(...parts.all('Part').map((part) => Number(part.get('Size'))))
@@ -90,29 +93,8 @@ export async function readPartSizes(client, bucket, key, signal) {
   }
 }
 
-/** Deletes up to 1000 keys. @returns [{ key, code, message }] of those that could not be deleted */
-export async function deleteObjects(client, bucket, keys, signal) {
-  const failed = []
-  const inDocument = keys.filter(fitsXml)
-  if (inDocument.length > 0) {
-    const objects = inDocument.map((key) => element('Object', [element('Key', key)]))
-    const body = element('Delete', [...objects, element('Quiet', 'true')])
-    const headers = { 'x-amz-checksum-sha256': await checksumOf(body), 'content-type': 'application/xml' }
-    const root = await sendXml(client, { method: 'POST', bucket, query: { delete: '' }, headers, body, signal })
-    for (const error of root?.all('Error') ?? [])
-      failed.push({ key: error.get('Key'), code: error.get('Code'), message: error.get('Message') })
-  }
-  for (const key of keys.filter((key) => !fitsXml(key))) {
-    signal?.throwIfAborted()
-    await send(client, { method: 'DELETE', bucket, key, signal }).catch(({ code, message }) =>
-      failed.push({ key, code, message }),
-    )
-  }
-  return failed
-}
-
 /** The SHA-256 of a document in base64, as headers state it. */
-async function checksumOf(body) {
+export async function checksumOf(body) {
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
   return base64(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
@@ -125,7 +107,7 @@ export function base64OfHex(digits) {
   return base64(Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)))
 }
 
-/** Reads tags. @param place { bucket, key? }; @returns [[name, value]] */
+/** Reads tags. @param place { bucket, key?, versionId? }; @returns [[name, value]] */
 export async function readTags(client, place, signal) {
   const root = await sendXml(client, { ...place, query: { tagging: '' }, signal }).catch(without('NoSuchTagSet'))
   return (root?.child('TagSet')?.all('Tag') ?? []).map((tag) => [tag.get('Key'), tag.get('Value') ?? ''])
@@ -139,7 +121,7 @@ export async function writeTags(client, place, tags, signal) {
   await writeDocument(client, { ...place, signal }, 'tagging', element('Tagging', [element('TagSet', set)]))
 }
 
-/** Stores a document that configures a bucket or an object. */
+/** Stores a document that configures a bucket or an object. @param place may have further headers and parts of a query */
 export async function writeDocument(client, place, query, body, type = 'application/xml') {
   const headers = { ...place.headers, 'content-type': type, 'x-amz-checksum-sha256': await checksumOf(body) }
   await send(client, { ...place, method: 'PUT', query: { ...place.query, [query]: '' }, headers, body })

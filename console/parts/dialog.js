@@ -3,8 +3,11 @@ import { html, useEffect, useRef, useState } from '../lib/html.js'
 import { Field, Form } from './form.js'
 import { Name } from './name.js'
 
-/** A dialog of the browser: it keeps the focus and returns it at its end, and Escape closes it. */
-export function Dialog({ title, onClose, children }) {
+/**
+ * A dialog of the browser: it keeps the focus and returns it at its end, and Escape closes it.
+ * @param wide for tables
+ */
+export function Dialog({ title, wide, onClose, children }) {
   const ref = useRef(null)
   useEffect(() => {
     const dialog = ref.current
@@ -18,7 +21,7 @@ export function Dialog({ title, onClose, children }) {
   }, [])
   // The event comes later, when another dialog may be open.
   const closed = ({ target }) => target.isConnected && onClose()
-  return html`<dialog ref=${ref} onClose=${closed} aria-labelledby="dialog-title">
+  return html`<dialog ref=${ref} class=${wide ? 'wide' : undefined} onClose=${closed} aria-labelledby="dialog-title">
     <h2 id="dialog-title">${title}</h2>
     ${children}
   </dialog>`

@@ -3,13 +3,19 @@ import { route } from '../lib/router.js'
 
 /**
  * Links to screens that belong together.
- * @param links [{ href, text, above? }]: one that is `above` others is marked while a screen below its address is shown
+ * @param links [{ href, text, above?, also? }]: one that is `above` others is marked while a screen below its address is
+ *   shown; `also` is another address of the same screen
  */
 export function Tabs({ label, links }) {
   const { path } = route.value
   return html`<nav aria-label=${label} class="tabs">
     <ul>
-      ${links.map(({ href, text, above }) => html`<li><a href=${href} aria-current=${href === `#${path}` ? 'page' : above && `#${path}`.startsWith(`${href}/`) ? 'true' : undefined}>${text}</a></li>`)}
+      ${links.map((link) => html`<li><a href=${link.href} aria-current=${current(link, `#${path}`)}>${link.text}</a></li>`)}
     </ul>
   </nav>`
+}
+
+function current({ href, above, also }, address) {
+  if (address === href || address === also) return 'page'
+  return above && address.startsWith(`${href}/`) ? 'true' : undefined
 }

@@ -15,11 +15,11 @@ const GROUPS = [
 const PERMISSIONS = ['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL']
 const XSI = 'http://www.w3.org/2001/XMLSchema-instance'
 
-/** The access control list of a bucket or object. @param place { bucket, key? }; @param saved is called after a change */
+/** The access control list of a bucket or object. @param place { bucket, key?, versionId? }; @param saved is called after a change */
 export function Acl({ place, saved }) {
   const client = session.value
   const read = async (signal) => grantsOf(await sendXml(client, { ...place, query: { acl: '' }, signal }))
-  const acl = useLoaded(read, [client, place.bucket, place.key])
+  const acl = useLoaded(read, [client, place.bucket, place.key, place.versionId])
   const save = async (grants) => {
     await writeDocument(client, place, 'acl', aclOf(acl.value.owner, grants))
     notify('The ACL was saved.')

@@ -10,10 +10,11 @@ export const BUCKET_TABS = [
 
 /** The screens of one bucket. */
 export function BucketTabs({ bucket }) {
+  const link = (name) => linkTo(['buckets', bucket, name])
   const links = BUCKET_TABS.map(([name, text]) => ({
-    href: linkTo(['buckets', bucket, name]),
-    text,
-    above: true,
+    ...{ href: link(name), text, above: true },
+    // The versions are another view of the objects.
+    ...(name === 'objects' && { also: link('versions') }),
   }))
   return html`<${Tabs} label="Bucket" links=${links} />`
 }

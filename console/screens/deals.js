@@ -169,19 +169,23 @@ function successOf({ Experience: known }) {
 }
 
 /** The deals for one object, below the screen of the object. */
-export function DealsOf({ bucket, name }) {
+export function DealsOf({ bucket, name, versionId }) {
   const client = session.value
-  const request = { bucket, key: name, query: { 'x-deal': '' } }
-  const deals = useLoaded((signal) => sendJson(client, { ...request, signal }), [client, bucket, name])
+  const request = { bucket, key: name, versionId, query: { 'x-deal': '' } }
+  const deals = useLoaded((signal) => sendJson(client, { ...request, signal }), [client, bucket, name, versionId])
   return html`<h2>Deals</h2>
     <${Loaded}
       of=${deals}
       show=${({ DealEntry: entries }) => html`<${Table} caption="Deals for this object" rows=${entries.map(({ Deal: deal }) => deal)} keyOf=${({ DealCid }) => DealCid} columns=${columns.filter((column) => column.name !== 'Stores')} empty="There is no deal for this object." />`}
     />
-    <div class="buttons">
+    ${
+      // These make a deal of the current version.
+      versionId === undefined &&
+      html`<div class="buttons">
       <a href=${linkTo(['buckets', bucket, 'archive'], { key: name })}>Make a deal</a>
       <a href=${linkTo(['buckets', bucket, 'pay'], { key: name })}>Upload to IPFS for payment</a>
     </div>`
+    }`
 }
 
 /** The tasks that the account has posted at the task platform. */

@@ -1,9 +1,10 @@
 // A new folder, and new names. Each dialog gets what those of object-actions.js get.
 import { ApiError, send, sendXml } from '../lib/api.js'
 import { eachAtOnce, selectedObjects } from '../lib/below.js'
+import { deleteObjects } from '../lib/delete.js'
 import { formatCount } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
-import { deleteObjects, listObjects, without } from '../lib/s3.js'
+import { listObjects, without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { pathOf } from '../lib/signer.js'
 import { Dialog } from '../parts/dialog.js'
@@ -116,6 +117,7 @@ async function renameAll(client, bucket, item, target, signal, onCopied) {
 }
 
 async function removeAll(client, bucket, keys, signal) {
-  const [failed] = await deleteObjects(client, bucket, keys, signal)
+  const items = keys.map((key) => ({ key }))
+  const [failed] = (await deleteObjects(client, bucket, items, {}, signal)).failed
   if (failed) throw new ApiError(failed.code, `${failed.key}: ${failed.message}`)
 }

@@ -50,9 +50,12 @@ const LOST = ['DealFailed', 'DealDoubted', 'DealEnding', 'DealEnded']
 const LOST_STATES = /Expired|Slashed|Error|Failing|Reject|NotFound/
 
 /** What happened to an object, and what mends it. @param facts of HEAD; @param changed is called after a restore */
-export function LifeOf({ bucket, name, facts, changed }) {
+export function LifeOf({ bucket, name, versionId, facts, changed }) {
   const client = session.value
-  const history = useLoaded((signal) => readHistory(client, bucket, name, signal), [client, bucket, name, facts])
+  const history = useLoaded(
+    (signal) => readHistory(client, { bucket, key: name, versionId }, signal),
+    [client, bucket, name, facts],
+  )
   const [restores, setRestores] = useState(false)
   const events = history.value?.events ?? []
   const running = events.map(({ JobStatus }) => JobStatus).filter((status) => RUNNING.has(status))
@@ -79,19 +82,24 @@ export function LifeOf({ bucket, name, facts, changed }) {
       ${needsUpload(events) && html`<a href=${linkTo(['buckets', bucket, 'pay'], { key: name })}>Upload to IPFS again</a>`}
       ${needsDeal(events) && html`<a href=${linkTo(['buckets', bucket, 'archive'], { key: name })}>Make another deal</a>`}
     </div>
-    ${restores && html`<${Restore} bucket=${bucket} name=${name} done=${changed} onClose=${() => setRestores(false)} />`}`
+    ${restores && html`<${Restore} bucket=${bucket} name=${name} versionId=${versionId} done=${changed} onClose=${() => setRestores(false)} />`}`
 }
 
 /** What the plugins for deals and for payments tell, in one order. A service of payments may be away. */
-async function readHistory(client, bucket, key, signal) {
-  const read = (call) => sendJson(client, { bucket, key, query: { [call]: '', 'max-items': PAGE }, signal })
+async function readHistory(client, place, signal) {
+  const read = (call) => sendJson(client, { ...place, query: { [call]: '', 'max-items': PAGE }, signal })
   const [deals, payments] = await Promise.all([
     read('x-deal-history').catch(without('NotImplemented')),
-    read('x-pay-history').catch((unknown) => ({ History: [], ...(unknown.code !== 'NotImplemented' && { unknown }) })),
+    // Payments are about objects, whichever version was current.
+    place.versionId === undefined &&
+      read('x-pay-history').catch((unknown) => ({
+        History: [],
+        ...(unknown.code !== 'NotImplemented' && { unknown }),
+      })),
   ])
-  const all = [...(deals?.History ?? []), ...payments.History]
+  const all = [...(deals?.History ?? []), ...(payments ? payments.History : [])]
   const events = all.sort((one, other) => Date.parse(one.Time) - Date.parse(other.Time) || 0)
-  return { events, unknown: payments.unknown }
+  return { events, unknown: payments?.unknown }
 }
 
 /** True for an upload that waits for its payment. */
@@ -161,12 +169,21 @@ function Identifiers({ event }) {
 }
 
 /** RestoreObject: https://docs.aws.amazon.com/AmazonS3/latest/API/API_RestoreObject.html */
-function Restore({ bucket, name, done, onClose }) {
+function Restore({ bucket, name, versionId, done, onClose }) {
   const action = async (values, signal) => {
     const days = values.get('days')
     const body = element('RestoreRequest', days ? [element('Days', days)] : [])
     const headers = { 'content-type': 'application/xml' }
-    await send(session.value, { method: 'POST', bucket, key: name, query: { restore: '' }, headers, body, signal })
+    await send(session.value, {
+      method: 'POST',
+      bucket,
+      key: name,
+      versionId,
+      query: { restore: '' },
+      headers,
+      body,
+      signal,
+    })
     notify('The restore was requested.')
     onClose()
     done()

@@ -2,42 +2,40 @@
 // the selection, `refresh` shows what has become of it.
 import { ApiError, send, sendXml, urlOf } from '../lib/api.js'
 import { eachAtOnce, selectedObjects } from '../lib/below.js'
+import { deleteObjects } from '../lib/delete.js'
 import { formatCount } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
-import { deleteObjects, readTags, writeTags } from '../lib/s3.js'
+import { readTags, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { pathOf } from '../lib/signer.js'
-import { Confirm, Dialog } from '../parts/dialog.js'
+import { Dialog } from '../parts/dialog.js'
 import { Check, Field, Form } from '../parts/form.js'
-import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { notify, notifyError } from '../parts/notices.js'
 
 /** Requests to the server at the same time. */
 const AT_ONCE = 4
-/** From so many objects on, the name of the bucket has to be typed. */
-const MANY = 100
 const LINK_SECONDS = 300
 
 /** A URL from which anybody can download the object for some time, as a file and never as a page. */
-export function downloadLink(bucket, key, expires) {
+export function downloadLink(bucket, key, expires, versionId) {
   const client = session.value
   const name = key.slice(key.lastIndexOf('/') + 1)
   const query = {
     'response-content-type': 'application/octet-stream',
     'response-content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`)}`,
   }
-  return client.signer.presign({ url: urlOf(client, { bucket, key, query }), expires })
+  return client.signer.presign({ url: urlOf(client, { bucket, key, versionId, query }), expires })
 }
 
-export async function downloadObject(bucket, key) {
+export async function downloadObject(bucket, key, versionId) {
   try {
     // GET fails where the download would, also for an object in an archive, and answers with the reason.
-    await send(session.value, { bucket, key, headers: { range: 'bytes=0-0' } }).catch((error) => {
+    await send(session.value, { bucket, key, versionId, headers: { range: 'bytes=0-0' } }).catch((error) => {
       if (error.code !== 'InvalidRange') throw error
     })
     const link = document.createElement('a')
-    link.href = await downloadLink(bucket, key, LINK_SECONDS)
+    link.href = await downloadLink(bucket, key, LINK_SECONDS, versionId)
     // An error that comes after all must not take the place of this page.
     link.target = '_blank'
     link.rel = 'noopener noreferrer'
@@ -49,10 +47,11 @@ export async function downloadObject(bucket, key) {
 
 /**
  * Works on pages of the selected objects, and tells how many were done, also if it fails or is stopped.
+ * @param told makes the notice of that text, { text, undo? }
  * @param work takes a page and a function to be called for each number of objects that is done
  * @param word what was done to them
  */
-async function onSelected({ bucket, items, done, refresh }, signal, word, work) {
+export async function onSelected({ bucket, items, done, refresh, told }, signal, word, work) {
   let count = 0
   const text = () => `${formatCount(count, 'object')} ${word}`
   try {
@@ -65,41 +64,12 @@ async function onSelected({ bucket, items, done, refresh }, signal, word, work) 
     if (signal.aborted || count > 0) notify(`${text()} before the ${signal.aborted ? 'stop' : 'failure'}.`)
     throw error
   }
-  notify(`${text()}.`)
+  const { text: all, undo } = (await told?.(text())) ?? { text: `${text()}.` }
+  notify(all, 'done', { undo })
   done()
 }
 
-/** Counts what is selected. */
-function useCount(bucket, items) {
-  const count = async (signal) => {
-    let number = 0
-    for await (const page of selectedObjects(session.value, bucket, items, signal)) number += page.length
-    return number
-  }
-  return useLoaded(count, [bucket])
-}
-
-export function DeleteObjects({ bucket, items, done, refresh, onClose }) {
-  const count = useCount(bucket, items)
-  const action = (signal) => {
-    const client = session.value
-    return onSelected({ bucket, items, done, refresh }, signal, 'deleted', async (page, ready) => {
-      const keys = page.map(({ key }) => key)
-      const failed = await deleteObjects(client, bucket, keys, signal)
-      ready(page.length - failed.length)
-      refuseFailed(failed)
-    })
-  }
-  if (count.value === undefined)
-    return html`<${Dialog} title="Delete objects" onClose=${onClose}><${Loaded} of=${count} show=${() => ''} /><//>`
-  const word = count.value >= MANY ? bucket : undefined
-  return html`<${Confirm} title="Delete objects" word=${word} submit=${`Delete ${formatCount(count.value, 'object')}`} action=${action} onClose=${onClose}>
-    <p>${formatCount(count.value, 'object')} of the bucket <strong><${Name} text=${bucket} /></strong> will be deleted. This cannot be undone, except in a bucket with versions.</p>
-    <${Names} items=${items} />
-  <//>`
-}
-
-function Names({ items }) {
+export function Names({ items }) {
   const shown = items.slice(0, 10)
   return html`<ul>
     ${shown.map(({ name, folder }) => html`<li><${Name} text=${name} />${folder ? ' and everything below' : ''}</li>`)}
@@ -107,8 +77,8 @@ function Names({ items }) {
   </ul>`
 }
 
-/** @param failed what `deleteObjects` returns */
-function refuseFailed([failed]) {
+/** @param failed of what `deleteObjects` returns */
+export function refuseFailed([failed]) {
   if (failed) throw new ApiError(failed.code, `${failed.key}: ${failed.message}`)
 }
 
@@ -124,7 +94,7 @@ export function CopyObjects({ bucket, folder, items, done, refresh, onClose }) {
         const copy = { method: 'PUT', bucket: target, key: prefix + key.slice(folder.length) }
         await sendXml(client, { ...copy, headers, signal })
         // Not by its address: a browser could not request the address of every key.
-        if (moves) refuseFailed(await deleteObjects(client, bucket, [key], signal))
+        if (moves) refuseFailed((await deleteObjects(client, bucket, [{ key }], {}, signal)).failed)
         setCopied(ready())
       }),
     )

@@ -10,21 +10,23 @@ import { Acl } from './acl.js'
 import { DealsOf } from './deals.js'
 import { LifeOf } from './life.js'
 import { Attributes, Details } from './object/facts.js'
+import { Deleted, Head } from './object/head.js'
 import { Link } from './object/link.js'
 import { Tags } from './object/tags.js'
-import { CopyObjects, DeleteObjects, downloadObject } from './object-actions.js'
+import { VersionsOf } from './object/versions.js'
 import { pathTo } from './objects.js'
 import { Preview } from './preview.js'
 
-/** One object: what is known about it, and what can be done with it. */
+/** One object, or one of its versions: what is known about it, and what can be done with it. */
 export function ObjectScreen({ params: { bucket }, query }) {
   const key = query.get('key') ?? ''
+  const version = query.get('version') ?? undefined
   const folder = key.slice(0, key.lastIndexOf('/', key.length - 2) + 1)
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
     <${Page} title=${`Object ${key}`} heading=${html`<${Name} text=${key} />`}>
       ${
         key !== '' && isReachable(key)
-          ? html`<${Known} key=${key} bucket=${bucket} name=${key} folder=${folder} />`
+          ? html`<${Known} key=${`${version}/${key}`} bucket=${bucket} name=${key} version=${version} folder=${folder} />`
           : html`<p class="problem">
               Browsers remove the parts <code>.</code> and <code>..</code> from every address, so that this console cannot
               request this object, nor one without a name. Use another client of S3.
@@ -33,34 +35,59 @@ export function ObjectScreen({ params: { bucket }, query }) {
     <//>`
 }
 
-function Known({ bucket, name, folder }) {
+/** @param version id of the version that the address names; undefined for the current one */
+function Known({ bucket, name, version, folder }) {
   const client = session.value
-  const object = useLoaded((signal) => headObject(client, bucket, name, signal), [client, bucket, name])
-  const [dialog, setDialog] = useState()
-  const done = () => goTo(['buckets', bucket, 'objects'], { prefix: folder })
-  const chosen = {
-    bucket,
-    folder,
-    items: [{ name }],
-    done,
-    refresh: object.reload,
-    onClose: () => setDialog(undefined),
+  const object = useLoaded(
+    (signal) => readObject(client, bucket, name, version, signal),
+    [client, bucket, name, version],
+  )
+  const [turn, setTurn] = useState(0)
+  // The list of versions has its own pages, and is read again after a change elsewhere on the screen.
+  const changed = () => {
+    object.reload()
+    setTurn(turn + 1)
   }
+  const left = () => goTo(['buckets', bucket, 'objects'], { prefix: folder })
+  const versions = (shown) =>
+    html`<${VersionsOf} key=${turn} bucket=${bucket} name=${name} shown=${shown} changed=${object.reload} />`
   return html`<${Loaded}
-      of=${object}
-      show=${(facts) => html`<div class="buttons">
-          <button type="button" class="main" onClick=${() => downloadObject(bucket, name)}>Download</button>
-          <button type="button" onClick=${() => setDialog({ View: CopyObjects })}>Copy or move…</button>
-          <button type="button" class="danger" onClick=${() => setDialog({ View: DeleteObjects })}>Delete…</button>
-        </div>
+    of=${object}
+    show=${({ facts, current, marker }) => {
+      if (marker !== undefined)
+        return html`<${Deleted} bucket=${bucket} name=${name} version=${version} marker=${marker} changed=${changed} />
+          ${versions(marker)}`
+      // Parts that change with a version have its id; those that are about the object follow the current one.
+      const versionId = version === undefined ? undefined : facts.versionId
+      const place = { bucket, key: name, versionId }
+      return html`<${Head} place=${place} facts=${facts} current=${current} folder=${folder} changed=${changed} left=${left} />
         <${Attributes} facts=${facts} />
-        <${Preview} bucket=${bucket} name=${name} size=${facts.size} />
-        <${Link} bucket=${bucket} name=${name} />
-        <${Folded} title="Checksums and metadata"><${Details} bucket=${bucket} name=${name} facts=${facts} /><//>
-        <${Folded} title="Edit tags"><${Tags} bucket=${bucket} name=${name} /><//>
-        <${Folded} title="Edit rights (ACL)"><${Acl} place=${{ bucket, key: name }} /><//>
-        <${DealsOf} bucket=${bucket} name=${name} />
-        <${LifeOf} bucket=${bucket} name=${name} facts=${facts} changed=${object.reload} />`}
-    />
-    ${dialog && html`<${dialog.View} ...${chosen} />`}`
+        <${Preview} bucket=${bucket} name=${name} versionId=${versionId} size=${facts.size} />
+        ${facts.versionId !== undefined && versions(facts.versionId)}
+        <${Link} bucket=${bucket} name=${name} versionId=${versionId} />
+        <${Folded} title="Checksums and metadata"><${Details} place=${place} facts=${facts} /><//>
+        <${Folded} title="Edit tags"><${Tags} place=${place} /><//>
+        <${Folded} title="Edit rights (ACL)"><${Acl} place=${place} /><//>
+        <${DealsOf} bucket=${bucket} name=${name} versionId=${versionId} />
+        <${LifeOf} bucket=${bucket} name=${name} versionId=${versionId} facts=${facts} changed=${changed} />`
+    }}
+  />`
+}
+
+/**
+ * @returns { facts, current }: `current` is the id of the current version, undefined if there is none; or { marker }: the
+ *   id of the delete marker that the address leads to
+ */
+async function readObject(client, bucket, key, version, signal) {
+  const head = (versionId) =>
+    headObject(client, { bucket, key, versionId }, signal).catch((error) => {
+      if (error.deleteMarker === undefined) throw error
+      return { marker: error.deleteMarker }
+    })
+  const [facts, current] = await Promise.all([
+    head(version),
+    version === undefined ? undefined : head().catch(() => undefined),
+  ])
+  if (facts.marker !== undefined) return { marker: facts.marker }
+  return { facts, current: version === undefined ? facts.versionId : current?.versionId }
 }

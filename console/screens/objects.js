@@ -15,9 +15,11 @@ import { Bytes, Time } from '../parts/time.js'
 import { ArchiveObjects } from './archive-objects.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { NewFolder, RenameObjects } from './folders.js'
-import { CopyObjects, DeleteObjects, downloadObject, TagObjects } from './object-actions.js'
+import { DeleteObjects } from './object/delete.js'
+import { CopyObjects, downloadObject, TagObjects } from './object-actions.js'
 import { RestoreObjects } from './restore-objects.js'
 import { UploadButtons } from './upload-buttons.js'
+import { VersionsSwitch } from './versions-switch.js'
 
 /** Rows of a page: so many are there at once, and can be read. */
 const PAGE = 100
@@ -82,6 +84,7 @@ export function Objects({ params: { bucket }, query }) {
           const shown = rows.filter(({ label }) => label.toLowerCase().includes(filter.toLowerCase()))
           return html`<div class="toolbar">
               <${Search} key=${prefix} bucket=${bucket} folder=${folder} start=${start} onFilter=${setFilter} />
+              <${VersionsSwitch} bucket=${bucket} prefix=${prefix} />
               <p class="quiet" role="status">${describe(value, shown, selected)}</p>
               <${Selection} items=${items} open=${setDialog} onClear=${() => setSelected(new Set())} onRefresh=${page.reload} />
             </div>

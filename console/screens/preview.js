@@ -11,19 +11,19 @@ const FIRST = 256 * 1024
 const LARGEST = 32 * 1024 * 1024
 
 /** Shows images, text, sounds and films, by what their bytes are: never a page that could run. */
-export function Preview({ bucket, name, size }) {
+export function Preview({ bucket, name, versionId, size }) {
   const [open, setOpen] = useState(false)
   return html`<h2>Preview</h2>
     ${size === 0 && html`<p class="quiet">The object is empty.</p>`}
     ${size > 0 && !open && html`<button type="button" onClick=${() => setOpen(true)}>Show a preview</button>`}
-    ${open && html`<${Shown} bucket=${bucket} name=${name} size=${size} />`}`
+    ${open && html`<${Shown} bucket=${bucket} name=${name} versionId=${versionId} size=${size} />`}`
 }
 
-function Shown({ bucket, name, size }) {
+function Shown({ bucket, name, versionId, size }) {
   const client = session.value
   const read = async (last, signal) => {
     const headers = last < size ? { range: `bytes=0-${last - 1}` } : {}
-    return new Uint8Array(await (await send(client, { bucket, key: name, headers, signal })).arrayBuffer())
+    return new Uint8Array(await (await send(client, { bucket, key: name, versionId, headers, signal })).arrayBuffer())
   }
   const look = async (signal) => {
     const first = await read(FIRST, signal)
@@ -32,7 +32,7 @@ function Shown({ bucket, name, size }) {
     if (size > LARGEST) return { kind: 'large' }
     return { ...shown, bytes: size <= FIRST ? first : await read(size, signal) }
   }
-  const preview = useLoaded(look, [client, bucket, name, size])
+  const preview = useLoaded(look, [client, bucket, name, versionId, size])
   return html`<${Loaded} of=${preview} show=${(shown) => html`<${Content} shown=${shown} />`} />`
 }
 

@@ -1,10 +1,14 @@
-import { formatBytes, formatCount, formatTime } from '../../lib/format.js'
+import { formatBytes, formatCount } from '../../lib/format.js'
 import { html } from '../../lib/html.js'
+import { lockOf } from '../../lib/locks.js'
 import { readPartSizes, without } from '../../lib/s3.js'
 import { session } from '../../lib/session.js'
+import { Copied } from '../../parts/copy.js'
 import { Loaded, useLoaded } from '../../parts/load.js'
+import { LockState } from '../../parts/lock.js'
 import { Name } from '../../parts/name.js'
 import { Facts } from '../../parts/table.js'
+import { Time } from '../../parts/time.js'
 
 const FURTHER = [
   'cache-control',
@@ -18,26 +22,29 @@ const FURTHER = [
 const OF = { FULL_OBJECT: ' of the whole object', COMPOSITE: ' of the checksums of its parts' }
 
 /** What most people look for. */
-export function Attributes({ facts: { size, type, modified, storageClass } }) {
+export function Attributes({ facts: { size, type, modified, storageClass, versionId, headers } }) {
   return html`<${Facts}
     facts=${[
       ['Size', size >= 1024 ? `${formatBytes(size)} (${size.toLocaleString()} bytes)` : formatBytes(size)],
       ['Type', html`<${Name} text=${type} />`],
-      ['Modified', formatTime(modified)],
+      ['Modified', html`<${Time} of=${modified} exact />`],
       ['Storage class', storageClass],
+      ['Version', versionId && html`<${Copied} text=${versionId} what="the id of the version" />`],
+      ['Lock', versionId && html`<${LockState} lock=${lockOf(headers)} />`],
     ]}
   />`
 }
 
-export function Details({ bucket, name, facts }) {
+/** @param place { bucket, key, versionId? } */
+export function Details({ place, facts }) {
   const { etag, metadata, checksums, headers } = facts
   const client = session.value
   // A key pair may have the right to read the object alone.
   const read = (signal) =>
-    readPartSizes(client, bucket, name, signal)
+    readPartSizes(client, place, signal)
       .catch(without('AccessDenied'))
       .then((sizes) => ({ sizes }))
-  const parts = useLoaded(read, [client, bucket, name])
+  const parts = useLoaded(read, [client, place.bucket, place.key, place.versionId])
   const of = OF[headers.get('x-amz-checksum-type')] ?? ''
   const further = FURTHER.filter((header) => headers.has(header)).map((header) => [
     header,

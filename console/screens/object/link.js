@@ -14,12 +14,12 @@ const TIMES = [
 ]
 
 /** Makes a link by which anybody can download the object. It ends with the session, too. */
-export function Link({ bucket, name }) {
+export function Link({ bucket, name, versionId }) {
   const [link, setLink] = useState()
   const { expires } = session.value
   const action = async (values) => {
     const seconds = Math.min(Number(values.get('expires')), Math.floor((expires - Date.now()) / 1000))
-    setLink({ url: await downloadLink(bucket, name, seconds), until: Date.now() + seconds * 1000 })
+    setLink({ url: await downloadLink(bucket, name, seconds, versionId), until: Date.now() + seconds * 1000 })
   }
   return html`<h2>Link</h2>
     <${Form} action=${action} submit="Make a link">

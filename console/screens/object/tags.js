@@ -5,11 +5,15 @@ import { Loaded, useLoaded } from '../../parts/load.js'
 import { notify } from '../../parts/notices.js'
 import { PairsForm } from '../../parts/pairs.js'
 
-export function Tags({ bucket, name }) {
+/** @param place { bucket, key, versionId? } */
+export function Tags({ place }) {
   const client = session.value
-  const tags = useLoaded((signal) => readTags(client, { bucket, key: name }, signal), [client, bucket, name])
+  const tags = useLoaded(
+    (signal) => readTags(client, place, signal),
+    [client, place.bucket, place.key, place.versionId],
+  )
   const save = async (pairs) => {
-    await writeTags(client, { bucket, key: name }, pairs)
+    await writeTags(client, place, pairs)
     notify('The tags were saved.')
     tags.reload()
   }
