@@ -13,13 +13,13 @@ type Verification = NonNullable<Awaited<ReturnType<typeof verified>>>
 export async function verifyState(config: Config): Promise<Changed> {
   const found = await verified(config, true)
   if (found === undefined) throw new Failure(`There are no objects of an embedded gateway in ${config.data}.`)
-  const { bodies, bytes, added, renewed, damaged } = found
+  const { bodies, bytes, added, renewed, damaged, miscounted } = found
   print(
     config,
     found,
     columns([
-      ['BODIES', 'BYTES', 'CHECKSUMS ADDED', 'MARKS RENEWED', 'DAMAGED'],
-      [bodies, bytes, added, renewed, damaged.length].map(String),
+      ['BODIES', 'BYTES', 'CHECKSUMS ADDED', 'MARKS RENEWED', 'BUCKETS COUNTED ANEW', 'DAMAGED'],
+      [bodies, bytes, added, renewed, miscounted.length, damaged.length].map(String),
     ]),
   )
   if (damaged.length > 0) throw new Failure(listed(damaged))
@@ -31,12 +31,17 @@ export async function checkVerified(config: Config): Promise<Finding | undefined
   if (config.gatewayUrl !== undefined) return undefined
   const found = await verified(config, false)
   if (found === undefined) return undefined
-  const { bodies, bytes, uncompared, damaged } = found
+  const { bodies, bytes, uncompared, damaged, miscounted } = found
   if (damaged.length > 0) throw new Failure(listed(damaged))
-  const warnings =
-    uncompared === 0
+  const warnings = [
+    ...(uncompared === 0
       ? []
-      : [`${uncompared} bodies of an earlier version have no checksums: run \`dealgate state verify\` once`]
+      : [`${uncompared} bodies of an earlier version have no checksums: run \`dealgate state verify\` once`]),
+    ...miscounted.map(
+      ({ name, keptObjects, objects, keptBytes, bytes: there }) =>
+        `the bucket ${name} is said to have ${keptObjects} objects and ${keptBytes} bytes, and has ${objects} and ${there}: run \`dealgate state verify\``,
+    ),
+  ]
   return { text: `${bodies} are as they were stored, ${bytesText(bytes)}`, warnings }
 }
 

@@ -52,6 +52,8 @@ export * as reply from './plugins/parts/reply.js'
  * @example const name = xml.requireText(await xml.read(request, context, 'Shelf'), 'Shelf', 'Name')
  */
 export * as xml from './plugins/parts/xml.js'
+/** Whether a policy, an ACL or the gateway opens a bucket to everybody. */
+export { isOpenToEverybody } from './s3/access/bucket-policy-operations.js'
 /** The operations of S3 that read, set and remove a setting of a bucket. For the plugins that are part of S3. */
 export { bucketSetting } from './s3/bucket/bucket-setting.js'
 /** Continuation tokens of listings in the form of S3: a key, so that clients do not read it. */
@@ -138,7 +140,7 @@ export {
 } from '../common/service-client.js'
 /** The documents of the task platform and the payment API, by which answers are read and documented. */
 export { type DocumentFields, documents, type Kind, type KindOf, taskFields } from '../common/service-documents.js'
-export type { BucketStanding, Gateway } from './api/gateway.js'
+export type { BucketNumbers, BucketStanding, Gateway } from './api/gateway.js'
 export type { GatewayAnswer, GatewayCall } from './api/gateway-call.js'
 /** Amounts of fil as texts, and in attofil. */
 export { formatAmount, parseAmount } from './plugins/parts/fil.js'

@@ -17,6 +17,7 @@ export const features = [
   'state-epoch',
   'upload-quota',
   'bucket-quota',
+  'bucket-numbers',
   'object-records',
   'object-checksums',
   'versions',

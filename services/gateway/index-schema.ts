@@ -21,6 +21,7 @@ import {
   adaptObjects,
   bucketQuotaSchema,
   checksumSchema,
+  numbersSchema,
   objectSchema,
   sharingSchema,
   versionSchema,
@@ -41,6 +42,7 @@ export const indexSchema = {
     bucketQuotaSchema,
     sumsSchema,
     checksumSchema,
+    numbersSchema,
   ],
   adapt: (db) => {
     adaptObjects(db)

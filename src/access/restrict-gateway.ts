@@ -18,6 +18,10 @@ export function restrictGateway(gateway: Gateway, rights: Rights, look: Access =
   }
   return wrapGateway(allowed, {
     listBuckets: async () => (await gateway.listBuckets()).filter(({ name }) => rights.mayAnything(name)),
+    async bucketNumbers(buckets) {
+      for (const bucket of buckets) requireWholeBucket(rights, bucket, 'read')
+      return gateway.bucketNumbers(buckets)
+    },
     list: (bucket, query) => listReadable(gateway, rights.prefixes(bucket, look), bucket, query),
     // The answer has the policies that concern the identity's own keys, and no other.
     async listPolicies(bucket) {

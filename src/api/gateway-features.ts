@@ -47,6 +47,8 @@ export interface GatewayFeatures {
   readonly uploadQuotas: boolean
   /** The gateway bounds what a bucket may have. */
   readonly bucketQuotas: boolean
+  /** The gateway keeps the numbers of each bucket. */
+  readonly bucketNumbers: boolean
   /** The gateway keeps a text with each object, stored in the same moment, and shows it with the object. */
   readonly objectRecords: boolean
   /** The gateway keeps a checksum with each object, and shows it to all who may read the object, in listings, too. */

@@ -196,6 +196,20 @@ export interface BucketStanding {
   readonly usage: { readonly bytes: number; readonly objects: number }
 }
 
+/** A bucket as its gateway has counted it: bytes wherever they are, but for those of its BucketStanding. */
+export interface BucketNumbers extends BucketStanding {
+  readonly name: string
+  /** Absent: it was never enabled. */
+  readonly versioning?: 'Enabled' | 'Suspended'
+  /** It was made with object lock. */
+  readonly locks: boolean
+  readonly current: BucketStanding['usage']
+  /** Versions that are not current, without delete markers. */
+  readonly noncurrent: BucketStanding['usage']
+  /** Delete markers. */
+  readonly markers: number
+}
+
 /** Access to the objects of a bucket that the gateway grants to every caller, with or without a log-in. */
 export type PublicPolicy = 'readonly' | 'writeonly' | 'readwrite'
 
@@ -259,6 +273,11 @@ export interface Gateway extends GatewayVersions<GatewayObject> {
   bucketQuota(bucket: string): Promise<BucketStanding>
   /** Changes the bounds that are present; null ends one. Throws as `bucketQuota` does. */
   setBucketQuota(bucket: string, change: Partial<BucketStanding['quota']>): Promise<BucketStanding>
+  /**
+   * Those of the named buckets that the account owns; at most 1,000 names. Throws NotImplemented without
+   * GatewayFeatures.bucketNumbers.
+   */
+  bucketNumbers(buckets: readonly string[]): Promise<readonly BucketNumbers[]>
   /** @param length bytes, exact. Nothing is sent before the first `write` or `commit`. */
   upload(bucket: string, key: string, length: number, attributes: UploadAttributes): Upload
   /**

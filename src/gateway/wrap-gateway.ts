@@ -46,6 +46,7 @@ export const gatewayMethods: { readonly [Name in keyof Gateway]: Method } = {
   setLockRule: { on: 'bucket', needs: 'write' },
   bucketQuota: { on: 'bucket', needs: 'some' },
   setBucketQuota: { on: 'bucket', needs: 'write' },
+  bucketNumbers: { on: 'gateway', needs: 'nothing' },
   listVersions: { on: 'bucket', needs: 'look' },
   setLock: { on: 'key', needs: 'write' },
   requireLockable: { on: 'key', needs: 'write' },

@@ -53,7 +53,7 @@ export const quirks = {
   'forgotten-stores':
     'nothing is remembered about the state stores of clients: there is no web.StateEpoch (web-router.go)',
   'untold-quotas':
-    'nothing tells or sets quotas: there is no web.UploadQuota, web.BucketQuota or web.SetBucketQuota (web-router.go)',
+    'nothing tells or sets quotas: there is no web.UploadQuota, web.BucketQuota, web.SetBucketQuota or web.BucketNumbers (web-router.go)',
   'no-object-records':
     'nothing of a client is kept with an object: there is no web.SetObjectRecord (web-router.go, Upload)',
   'no-versions':
@@ -144,6 +144,7 @@ const ofOneVersion: Record<Exclude<Feature, 'versions' | 'locks'>, readonly Quir
   'state-epoch': ['forgotten-stores'],
   'upload-quota': ['untold-quotas'],
   'bucket-quota': ['untold-quotas'],
+  'bucket-numbers': ['untold-quotas'],
   'object-records': ['no-object-records'],
 }
 

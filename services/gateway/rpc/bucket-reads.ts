@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { GatewayError } from '../errors.js'
 import { mustOwnBucket } from '../store/key-rules.js'
 import { parseRule } from '../store/object-locks.js'
-import { defineSignedRead, text } from './method.js'
+import { defineSignedRead, text, texts } from './method.js'
 
 export const listBuckets = defineSignedRead({
   name: 'web.ListBuckets',
@@ -9,6 +10,35 @@ export const listBuckets = defineSignedRead({
   async run(_, { context: { db }, account }) {
     const rows = await db.read.buckets.of(account.id)
     return { buckets: rows.map(({ name, created }) => ({ name, creationDate: created })) }
+  },
+})
+
+/** Most buckets of which one call tells the numbers. */
+const MAX_BUCKETS = 1000
+
+/**
+ * Returns the settings and the numbers of those of the named buckets that belong to the account. `usage` is what counts
+ * for the quota, as in web.BucketQuota. The other numbers count bytes wherever they are.
+ */
+export const bucketNumbers = defineSignedRead({
+  name: 'web.BucketNumbers',
+  feature: 'bucket-numbers',
+  params: z.object({ bucketNames: texts }),
+  async run({ bucketNames }, { context: { db }, account }) {
+    if (bucketNames.length > MAX_BUCKETS) throw new GatewayError('InvalidArguments')
+    const rows = await db.read.buckets.describe(account.id, bucketNames)
+    return {
+      buckets: rows.map((row) => ({
+        name: row.name,
+        ...(row.versioning !== null && { versioning: row.versioning }),
+        locks: row.lockRule !== null,
+        quota: { bytes: row.quotaBytes, objects: row.quotaObjects },
+        usage: { bytes: row.bytes + row.retainedBytes, objects: row.objects },
+        current: { bytes: row.currentBytes, objects: row.currentObjects },
+        noncurrent: { bytes: row.versionBytes, objects: row.objects - row.currentObjects - row.markers },
+        markers: row.markers,
+      })),
+    }
   },
 })
 

@@ -1,5 +1,5 @@
 import type { ReadContext } from '../context.js'
-import { bucketVersioning, listAllBucketPolicies, listBuckets } from './bucket-reads.js'
+import { bucketNumbers, bucketVersioning, listAllBucketPolicies, listBuckets } from './bucket-reads.js'
 import { listObjects } from './list-objects.js'
 import { listObjectVersions } from './list-versions.js'
 import type { RpcMethod } from './method.js'
@@ -7,6 +7,7 @@ import type { RpcMethod } from './method.js'
 /** The methods that show buckets and objects, and change nothing. */
 export const readMethods: readonly RpcMethod<ReadContext>[] = [
   listBuckets,
+  bucketNumbers,
   bucketVersioning,
   listAllBucketPolicies,
   listObjects,

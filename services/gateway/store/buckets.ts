@@ -1,5 +1,16 @@
 import type { MaybePromise } from '../../../common/maybe-promise.js'
-import { type Connection, recent, statements, tableOf } from '../../store/database.js'
+import { type Connection, listed, recent, statements, tableOf } from '../../store/database.js'
+import {
+  type BucketNumbers,
+  COUNT,
+  FOLD,
+  type Miscounted,
+  miscounted,
+  NUMBERS,
+  RECOUNT,
+  type Tally,
+  usageIn,
+} from './bucket-numbers.js'
 
 export interface BucketRow {
   /** Unique; never reused, not even for a bucket of the same name. */
@@ -44,65 +55,22 @@ const shared = { sqlite: LOCK, postgres: `${LOCK} FOR KEY SHARE OF buckets` }
 /** With a lock of the row for which all with other locks must have ended. */
 const alone = { sqlite: LOCK, postgres: `${LOCK} FOR UPDATE OF buckets` }
 
-interface Usage {
-  readonly objects: number
-  readonly bytes: number
-}
-
-/**
- * How the numbers of a bucket grow. Transactions that change one row wait for one another: in SQLite they do in any
- * case; in PostgreSQL each adds a row to `bucket_changes`, which `fold` adds up.
- */
-const count = {
-  sqlite: 'UPDATE buckets SET objects = objects + ?1, bytes = bytes + ?2 WHERE id = ?3',
-  postgres: 'INSERT INTO bucket_changes (objects, bytes, bucket) VALUES (?1, ?2, ?3)',
-}
-
-const FOLD = `
-  WITH gone AS (DELETE FROM bucket_changes WHERE bucket = ?1 RETURNING objects, bytes)
-  UPDATE buckets SET objects = objects + (SELECT coalesce(sum(objects), 0) FROM gone),
-    bytes = bytes + (SELECT coalesce(sum(bytes), 0) FROM gone)
-  WHERE id = ?1
+/** The buckets of an owner with these names, in the order of the texts. Parameters: names in JSON, owner. */
+const described = (connection: Connection) => `
+  SELECT b.name, b.versioning, b.lock_rule AS "lockRule", b.quota_bytes AS "quotaBytes",
+    b.quota_objects AS "quotaObjects", n.*,
+    (SELECT coalesce(sum(bytes), 0) FROM retained WHERE bucket = b.id) AS "retainedBytes"
+  FROM buckets AS b JOIN (${NUMBERS[connection.engine]}) AS n ON n.id = b.id
+  WHERE b.owner = ?2 AND b.name IN ${listed(connection)} ORDER BY b.name
 `
 
-const OWN =
-  'SELECT coalesce(sum(objects), 0) AS objects, coalesce(sum(bytes), 0) AS bytes FROM buckets WHERE owner = ?1'
-
-const usage = {
-  sqlite: OWN,
-  postgres: `
-    SELECT folded.objects + more.objects AS objects, folded.bytes + more.bytes AS bytes FROM (${OWN}) AS folded, (
-      SELECT coalesce(sum(c.objects), 0) AS objects, coalesce(sum(c.bytes), 0) AS bytes
-      FROM buckets AS b JOIN bucket_changes AS c ON c.bucket = b.id WHERE b.owner = ?1
-    ) AS more
-  `,
+/** A bucket with its settings and numbers. */
+interface DescribedBucket
+  extends BucketNumbers,
+    Pick<BucketRow, 'name' | 'versioning' | 'lockRule' | 'quotaBytes' | 'quotaObjects'> {
+  /** Bytes of removed objects that a pending deal reads: they count for the quota. */
+  readonly retainedBytes: number
 }
-
-/** SELECT of the numbers of objects and bytes in the buckets of an owner: the first parameter. */
-export function usageIn({ engine }: Connection): string {
-  return usage[engine]
-}
-
-const content = {
-  sqlite: 'SELECT objects, bytes FROM buckets WHERE id = ?1',
-  postgres: `
-    SELECT b.objects + coalesce(sum(c.objects), 0) AS objects, b.bytes + coalesce(sum(c.bytes), 0) AS bytes
-    FROM buckets AS b LEFT JOIN bucket_changes AS c ON c.bucket = b.id WHERE b.id = ?1 GROUP BY b.id
-  `,
-}
-
-/** SELECT of the numbers of objects and bytes in a bucket: the first parameter. */
-export function contentOf({ engine }: Connection): string {
-  return content[engine]
-}
-
-/** For a SQLite database that has the rows of one in PostgreSQL. */
-export const foldAll: readonly string[] = [
-  `UPDATE buckets SET
-     objects = objects + (SELECT coalesce(sum(c.objects), 0) FROM bucket_changes AS c WHERE c.bucket = buckets.id),
-     bytes = bytes + (SELECT coalesce(sum(c.bytes), 0) FROM bucket_changes AS c WHERE c.bucket = buckets.id)`,
-  'DELETE FROM bucket_changes',
-]
 
 /** The table of buckets. Call writing methods inside a transaction. */
 export class Buckets {
@@ -124,11 +92,14 @@ export class Buckets {
       removeFences: 'DELETE FROM removed WHERE bucket = ?',
       removeChanges: 'DELETE FROM bucket_changes WHERE bucket = ?',
       any: 'SELECT 1 FROM objects WHERE bucket = ?1 UNION ALL SELECT 1 FROM versions WHERE bucket = ?1 LIMIT 1',
-      count: count[engine],
+      count: COUNT[engine],
       setVersioning: 'UPDATE buckets SET versioning = ? WHERE id = ?',
       setLockRule: 'UPDATE buckets SET lock_rule = ? WHERE id = ?',
       touch: 'UPDATE buckets SET changed = ? WHERE id = ?',
-      usage: usage[engine],
+      usage: usageIn(connection),
+      described: described(connection),
+      miscounted: miscounted(connection),
+      recount: RECOUNT,
     })
   }
 
@@ -174,9 +145,10 @@ export class Buckets {
     return (await this.#sql.any.get(id)) === undefined
   }
 
-  /** Adds to the number of objects and bytes of the bucket; negative numbers subtract. */
-  async count(id: number, objects: number, bytes: number): Promise<void> {
-    await this.#sql.count.run(objects, bytes, id)
+  /** Adds a change to the numbers of the bucket. */
+  async count(id: number, change: Tally): Promise<void> {
+    const { objects, bytes, currentObjects, currentBytes, markers, versionBytes } = change
+    await this.#sql.count.run(objects, bytes, currentObjects, currentBytes, markers, versionBytes, id)
   }
 
   /** To be done now and then: else what `count` leaves in PostgreSQL grows without end. */
@@ -188,8 +160,24 @@ export class Buckets {
     await this.#sql.touch.run(changed, id)
   }
 
-  async usage(owner: number): Promise<Usage> {
-    return (await this.#sql.usage.get<Usage>(owner)) as Usage
+  async usage(owner: number): Promise<Pick<BucketNumbers, 'objects' | 'bytes'>> {
+    return (await this.#sql.usage.get<BucketNumbers>(owner)) as BucketNumbers
+  }
+
+  /** Counts all rows, and resolves with the buckets whose numbers differ from that. */
+  miscounted(): Promise<Miscounted[]> {
+    return this.#sql.miscounted.all<Miscounted>()
+  }
+
+  /** Sets the numbers to those of a count. The transaction must be alone in the bucket. */
+  async recount(id: number): Promise<void> {
+    await this.#sql.removeChanges.run(id)
+    await this.#sql.recount.run(id)
+  }
+
+  /** Those of these names that are the owner's. */
+  describe(owner: number, names: readonly string[]): Promise<DescribedBucket[]> {
+    return this.#sql.described.all<DescribedBucket>(JSON.stringify(names.filter(isText)), owner)
   }
 }
 

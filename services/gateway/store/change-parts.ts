@@ -11,7 +11,7 @@ import type { KeyState, KeyStates } from './key-states.js'
 import type { LateTables } from './late-orders.js'
 import { keyLock } from './local-copies.js'
 import type { ObjectLocks } from './object-locks.js'
-import { bytesHere, type FreedBody, storedBodyOf } from './object-row.js'
+import { type FreedBody, storedBodyOf } from './object-row.js'
 import type { Quotas } from './quotas.js'
 import type { Versions } from './versions.js'
 
@@ -108,9 +108,4 @@ export async function letGo(
   const stored: StoredBody[] = []
   for (const one of freed) if (await holds.letGo(tables, id, one, held === 1)) stored.push(storedBodyOf(one))
   return stored
-}
-
-/** Bytes that these bodies take in the gateway. */
-export function bytesOf(freed: readonly FreedBody[]): number {
-  return freed.reduce((sum, one) => sum + bytesHere(one), 0)
 }

@@ -2,6 +2,7 @@ import { type Bodies, bodyInMemory, mustBeNew, type OpenBody, type StoredBody } 
 import { type Database, UnknownCommitError } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
 import type { BodySums } from './body-sums.js'
+import { Tally } from './bucket-numbers.js'
 import { type BucketRow, type Buckets, bucketLock } from './buckets.js'
 import { type DoomedBodies, doom } from './doomed.js'
 import type { HoldTable, RetainedBodies } from './holds.js'
@@ -63,7 +64,7 @@ export class LocalCopies {
       lastLook()
       await move(tables, bucket.id, row, undefined)
       if (row.bodyAt === 'index') await tables.objects.removeBody(generation)
-      await tables.buckets.count(bucket.id, 0, -row.size)
+      await tables.buckets.count(bucket.id, Tally.ofBytes(-row.size))
       const body = storedBodyOf(row)
       return row.bodyAt === 'file' && (await doom(this.#db, tables, body)) ? body : undefined
     }
@@ -97,7 +98,7 @@ export class LocalCopies {
         if (row.bodyAt === 'index') await tables.objects.removeBody(generation)
         await move(tables, bucket.id, row, body)
         if (here?.sums !== undefined) await bodySums.add(generation, here.sums)
-        if (row.bodyAt === 'network') await buckets.count(bucket.id, 0, row.size)
+        if (row.bodyAt === 'network') await buckets.count(bucket.id, Tally.ofBytes(row.size))
         return { back: true, ...(old && (await doom(this.#db, tables, old)) && { discarded: old }) }
       }
       const locks = { locks: [keyLock(bucket, key)], shares: [bucketLock(bucket)] }

@@ -1,6 +1,7 @@
 import { type Connection, recent, statements } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
-import { type BucketRow, contentOf, usageIn } from './buckets.js'
+import { contentOf, usageIn } from './bucket-numbers.js'
+import type { BucketRow } from './buckets.js'
 
 /** What a bucket may have; null for no bound. */
 interface Quota {

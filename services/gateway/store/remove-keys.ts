@@ -1,24 +1,11 @@
 import { rfc3339 } from '../../clock.js'
+import { Tally } from './bucket-numbers.js'
 import type { BucketRow, LockedBucket } from './buckets.js'
-import {
-  bytesOf,
-  type ChangeParts,
-  type ChangeTables,
-  keyState,
-  letGo,
-  mustStillBe,
-  type Stored,
-} from './change-parts.js'
+import { type ChangeParts, type ChangeTables, keyState, letGo, mustStillBe, type Stored } from './change-parts.js'
 import type { WriteOrder } from './fences.js'
 import type { KeyState } from './key-states.js'
 import type { FreedBody } from './object-row.js'
-import {
-  type RemovalAnswer,
-  type Removed,
-  removeCurrent,
-  removeVersion,
-  type VersionRemoval,
-} from './version-changes.js'
+import { type RemovalAnswer, removeCurrent, removeVersion, type VersionRemoval } from './version-changes.js'
 
 /** The keys to remove, found inside the transaction. */
 type Keys = (tables: ChangeTables) => Promise<readonly Buffer[]>
@@ -42,7 +29,7 @@ export interface RemovedKeysResult {
 /** What a transaction has removed so far. */
 interface Removing {
   readonly gone: FreedBody[]
-  markers: number
+  readonly tally: Tally
   removed: number
   answer: RemovalAnswer
 }
@@ -61,7 +48,7 @@ export async function removeKeys(
   alone: boolean,
 ): Promise<RemovedKeysResult & { readonly stored: Stored }> {
   const locked = tables.keyStates.find === undefined ? await mustStillBe(tables, bucket, alone) : undefined
-  const soFar: Removing = { gone: [], markers: 0, removed: 0, answer: {} }
+  const soFar: Removing = { gone: [], tally: new Tally(), removed: 0, answer: {} }
   let held = locked
   for (const key of await removal.keys(tables)) {
     const state = await stateOf(tables, bucket, key, locked)
@@ -69,8 +56,8 @@ export async function removeKeys(
     await removeKey(parts, tables, state, key, removal, soFar)
   }
   held ??= await mustStillBe(tables, bucket, alone)
-  const { gone, markers, removed, answer } = soFar
-  if (gone.length + markers > 0) await tables.buckets.count(bucket.id, markers - gone.length, -bytesOf(gone))
+  const { gone, tally, removed, answer } = soFar
+  if (!tally.isEmpty) await tables.buckets.count(bucket.id, tally)
   return { removed, answer, stored: await letGo(parts, tables, held, gone) }
 }
 
@@ -102,13 +89,13 @@ async function removeKey(
   }
   const change =
     version === undefined
-      ? await removeCurrent(tables, clock, held, key, write, present)
-      : await removeVersion(tables, held, key, version)
+      ? await removeCurrent(tables, clock, held, key, write, present, soFar.tally)
+      : await removeVersion(tables, held, key, version, soFar.tally)
   soFar.answer = change.answer
   // A removal of a missing object also refuses uploads that were sent before it.
-  const isWrite = change.freed.length + change.addedMarkers > 0 || order !== undefined
+  const isWrite = change.freed.length > 0 || change.answer.deleteMarker === true || order !== undefined
   if (isWrite) await admission.remember(tables, held, key, write, change.answer)
-  add(change, soFar)
+  soFar.gone.push(...change.freed)
   if (!change.hadObject) return
   soFar.removed++
   await removeEmptiedFolders(parts, tables, held, key, soFar)
@@ -126,11 +113,7 @@ async function removeEmptiedFolders(
   for await (const folder of rules.emptiedFolders(tables, held.id, key)) {
     const present = await tables.objects.lastWrite(held.id, folder)
     if (present === undefined) continue
-    add(await removeCurrent(tables, clock, held, folder, { fence: 0, writeId: null }, present), soFar)
+    const none = { fence: 0, writeId: null }
+    soFar.gone.push(...(await removeCurrent(tables, clock, held, folder, none, present, soFar.tally)).freed)
   }
-}
-
-function add({ freed, addedMarkers }: Removed, soFar: Removing): void {
-  soFar.gone.push(...freed)
-  soFar.markers += addedMarkers
 }

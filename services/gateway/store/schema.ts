@@ -161,6 +161,28 @@ export const checksumSchema = `
 `
 
 /**
+ * What is in a bucket, wherever the bytes are: current objects and their bytes, delete markers, and the bytes of
+ * versions that are not current. `objects` has the number of all three, and `bytes` what is here. One pass over each
+ * table counts what there is.
+ */
+export const numbersSchema = `
+  ALTER TABLE buckets ADD COLUMN current_objects INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE buckets ADD COLUMN current_bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE buckets ADD COLUMN markers INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE buckets ADD COLUMN version_bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE bucket_changes ADD COLUMN current_objects INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE bucket_changes ADD COLUMN current_bytes INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE bucket_changes ADD COLUMN markers INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE bucket_changes ADD COLUMN version_bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE buckets SET current_objects = found.number, current_bytes = found.bytes
+    FROM (SELECT bucket, count(*) AS number, sum(size) AS bytes FROM objects GROUP BY bucket) AS found
+    WHERE found.bucket = buckets.id;
+  UPDATE buckets SET markers = found.markers, version_bytes = found.bytes
+    FROM (SELECT bucket, sum(marker) AS markers, sum(size) AS bytes FROM versions GROUP BY bucket) AS found
+    WHERE found.bucket = buckets.id;
+`
+
+/**
  * Adapts earlier schemas: `body_at` was the flag `inline`, rows had no fences, and everything belonged to one account.
  */
 export function adaptObjects(db: EarlyDatabase): void {

@@ -1,8 +1,9 @@
 import { mustBeNew, type StoredBody } from '../../store/bodies.js'
 import { together } from '../../store/database.js'
 import { GatewayError } from '../errors.js'
+import { Tally } from './bucket-numbers.js'
 import type { BucketRow, LockedBucket } from './buckets.js'
-import { bytesOf, type ChangeParts, type ChangeTables, letGo, lockKey, type Stored } from './change-parts.js'
+import { type ChangeParts, type ChangeTables, letGo, lockKey, type Stored } from './change-parts.js'
 import type { LastWrite, WriteOrder } from './fences.js'
 import type { LateTables } from './late-orders.js'
 import { type DeclaredLock, type LockRow, lockNew } from './object-locks.js'
@@ -50,6 +51,8 @@ interface StoredNow extends StoredDraft {
 interface Place {
   readonly write: LastWrite
   readonly newest: NewestVersion
+  /** What has made way for it. */
+  readonly tally: Tally
   /** A removal of the key may be recorded. */
   readonly mayBeRemoved: boolean
 }
@@ -72,9 +75,10 @@ export async function storeDraft(
   if (write === 'repeated') return storedBefore(tables, held, mustBeSame(row, draft))
   await parts.rules.mayPut(tables, bucket, key, size)
   await mustHaveRoomFor(tables, held, key, size, quota)
-  const newest = await makeWay(tables, parts.clock, held, key, present)
+  const tally = new Tally()
+  const newest = await makeWay(tables, parts.clock, held, key, present, tally)
   const mayBeRemoved = removed ? removed.found !== undefined : present === undefined || held.versioning !== null
-  return record(parts, tables, held, draft, { write, newest, mayBeRemoved })
+  return record(parts, tables, held, draft, { write, newest, tally, mayBeRemoved })
 }
 
 /** Repeats the answer to an upload that had arrived before: nothing is changed. */
@@ -92,23 +96,23 @@ async function record(
   tables: ChangeTables,
   held: LockedBucket,
   draft: Draft,
-  { write, newest, mayBeRemoved }: Place,
+  { write, newest, tally, mayBeRemoved }: Place,
 ): Promise<StoredNow> {
-  const { body, key, size } = draft
+  const { body, key } = draft
   mustBeNew(body)
   const row = rowOf(draft, write, newest)
   const isVersioned = held.versioning !== null
   if (!newest.hadObject) await rules.entryChanged(tables, held.id, key, row.modified)
   const inline = Buffer.isBuffer(body)
   const over = inline ? inPlace(held, newest.freed) : undefined
-  const [objects, bytes] = [1 - newest.freed.length, size - bytesOf(newest.freed)]
+  tally.current(row, 1)
   const [freed, made] = await together([
     over === undefined ? letGo({ holds }, tables, held, newest.freed) : NOTHING,
     lockNew(tables, held, row.generation, draft.lock),
     mayBeRemoved ? tables.removed.forget(held.id, key) : undefined,
     tables.objects.put(held.id, row, inline ? body : undefined, draft.record, over),
     inline ? undefined : tables.bodySums.add(row.generation, body.sums),
-    objects === 0 && bytes === 0 ? undefined : tables.buckets.count(held.id, objects, bytes),
+    tally.isEmpty ? undefined : tables.buckets.count(held.id, tally),
   ])
   return { row, isVersioned, lock: made, freed }
 }

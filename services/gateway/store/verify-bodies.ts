@@ -6,6 +6,8 @@ import type { Database } from '../../store/database.js'
 import type { GatewayTables } from '../index-schema.js'
 import type { NamedBodies, NamedBody } from './body-rows.js'
 import { keptSums, mustHaveSum } from './body-sums.js'
+import type { Miscounted } from './bucket-numbers.js'
+import { bucketLock } from './buckets.js'
 import { requireSize } from './move-bodies.js'
 import { isMd5 } from './object-row.js'
 import type { BodyReader } from './open-bodies.js'
@@ -25,6 +27,8 @@ export interface Verification extends VerifyProgress {
   /** Bodies for which the store has another mark than it had; 0 when nothing may be changed. */
   readonly renewed: number
   readonly damaged: readonly DamagedObject[]
+  /** Buckets whose numbers were not those of their rows; they are counted anew where something may be changed. */
+  readonly miscounted: readonly Miscounted[]
 }
 
 interface DamagedObject {
@@ -88,7 +92,24 @@ export async function verifyBodies(
   }
   // A process of an earlier version knows nothing of them.
   if (db !== undefined) await db.transaction(({ bodySums }) => bodySums.letGoUnnamed())
-  return { ...counts, damaged }
+  return { ...counts, damaged, miscounted: await verifyNumbers(read, db) }
+}
+
+/** Compares the numbers of all buckets with a count of their rows, and sets those that differ if `db` is given. */
+async function verifyNumbers(
+  { buckets }: VerifiedTables,
+  db: Database<VerifiedTables> | undefined,
+): Promise<readonly Miscounted[]> {
+  const found = await buckets.miscounted()
+  for (const { id, name } of db === undefined ? [] : found)
+    await db?.transaction(
+      async (tables) => {
+        // One of the same name may be in its place by now.
+        if ((await tables.buckets.lock(name, true))?.id === id) await tables.buckets.recount(id)
+      },
+      { locks: [bucketLock({ id })] },
+    )
+  return found
 }
 
 interface WholeBody {

@@ -1,5 +1,6 @@
 import { type Clock, nanosecondsOf, rfc3339 } from '../../clock.js'
 import { GatewayError } from '../errors.js'
+import type { Tally } from './bucket-numbers.js'
 import type { BucketRow } from './buckets.js'
 import type { LastWrite } from './fences.js'
 import { mustBeFree, type ObjectLocks } from './object-locks.js'
@@ -46,10 +47,9 @@ export interface NewestVersion {
 }
 
 /** The change of a key by a removal. */
-export interface Removed {
+interface Removed {
   /** Rows that are gone. */
   readonly freed: readonly FreedBody[]
-  readonly addedMarkers: number
   readonly hadObject: boolean
   readonly answer: RemovalAnswer
 }
@@ -58,6 +58,7 @@ export interface Removed {
  * Makes way for a new newest version of the key. In a bucket that was never versioned, the object that the caller puts
  * in its place replaces it. Throws GatewayError ObjectLocked.
  * @param present the current object
+ * @param tally gets what has gone, and what is another version by now
  */
 export async function makeWay(
   tables: VersionTables,
@@ -65,10 +66,14 @@ export async function makeWay(
   { id: bucket, versioning }: BucketRow,
   key: Buffer,
   present: CurrentObject | undefined,
+  tally: Tally,
 ): Promise<NewestVersion> {
   const { objects, versions } = tables
   if (versioning === null) {
-    if (present !== undefined) await objects.makeWay(bucket, key, present)
+    if (present !== undefined) {
+      await objects.makeWay(bucket, key, present)
+      tally.current(present, -1)
+    }
     const freed = present === undefined ? [] : [freedOf(present)]
     return { version: null, modified: rfc3339(clock.now()), freed, hadObject: present !== undefined }
   }
@@ -78,19 +83,22 @@ export async function makeWay(
   const freed: FreedBody[] = []
   if (isSuspended) {
     const former = await find(tables, bucket, key, NULL_VERSION)
-    if (former !== undefined) freed.push(await drop(tables, bucket, former, false))
+    if (former !== undefined) freed.push(await drop(tables, bucket, former, false, tally))
   }
   if (present !== undefined && !(isSuspended && present.version === null)) {
     await versions.archive(bucket, key, versionIdAt(nanosecondsOf(present.modified)), modified)
+    tally.current(present, -1)
+    tally.version(present, 1)
   }
   return { version: isSuspended ? null : versionIdAt(time), modified, freed, hadObject: present !== undefined }
 }
 
-const NOTHING: Removed = { freed: [], addedMarkers: 0, hadObject: false, answer: {} }
+const NOTHING: Removed = { freed: [], hadObject: false, answer: {} }
 
 /**
  * Removes the key as S3 does without a version: the object in a bucket that was never versioned; in others a delete
  * marker becomes the newest version. Throws as `makeWay` does.
+ * @param tally gets what this changes
  */
 export async function removeCurrent(
   tables: VersionTables,
@@ -99,40 +107,49 @@ export async function removeCurrent(
   key: Buffer,
   write: LastWrite,
   present: CurrentObject | undefined,
+  tally: Tally,
 ): Promise<Removed> {
   if (bucket.versioning === null) {
     if (present === undefined) return NOTHING
     await tables.objects.remove(bucket.id, key, present)
-    return { freed: [freedOf(present)], addedMarkers: 0, hadObject: true, answer: {} }
+    tally.current(present, -1)
+    return { freed: [freedOf(present)], hadObject: true, answer: {} }
   }
-  const { version, modified, freed, hadObject } = await makeWay(tables, clock, bucket, key, present)
+  const { version, modified, freed, hadObject } = await makeWay(tables, clock, bucket, key, present, tally)
   const id = version ?? versionIdAt(nanosecondsOf(modified))
   const marker = { ...write, id, isNull: version === null, modified, generation: newGeneration(clock) }
   await tables.versions.addMarker(bucket.id, key, marker)
-  return { freed, addedMarkers: 1, hadObject, answer: { versionId: shownId({ version }), deleteMarker: true } }
+  tally.marker(1)
+  return { freed, hadObject, answer: { versionId: shownId({ version }), deleteMarker: true } }
 }
 
 /**
  * Removes one version, or nothing if there is none of this id. The newest of those that remain becomes the current one.
  * Throws GatewayError ObjectLocked, or OtherGeneration if the condition does not hold.
+ * @param tally gets what this changes
  */
 export async function removeVersion(
   tables: VersionTables,
   { id: bucket }: BucketRow,
   key: Buffer,
   { id, bypass, only }: VersionRemoval,
+  tally: Tally,
 ): Promise<Removed> {
   const { objects, versions } = tables
   const found = await find(tables, bucket, key, id)
-  if (found === undefined) return { freed: [], addedMarkers: 0, hadObject: false, answer: { versionId: id } }
+  if (found === undefined) return { ...NOTHING, answer: { versionId: id } }
   if (only && !(await holds(tables, bucket, found, only))) throw new GatewayError('OtherGeneration')
-  const freed = [await drop(tables, bucket, found, bypass)]
+  const freed = [await drop(tables, bucket, found, bypass, tally)]
   if ((await objects.lastWrite(bucket, key)) === undefined) {
     const next = await versions.newest(bucket, key)
-    if (next !== undefined && !next.isMarker) await versions.promote(bucket, next)
+    if (next !== undefined && !next.isMarker) {
+      await versions.promote(bucket, next)
+      tally.version(next, -1)
+      tally.current(next, 1)
+    }
   }
   const answer = { versionId: id, ...(isMarker(found) && { deleteMarker: true as const }) }
-  return { freed, addedMarkers: 0, hadObject: !('id' in found), answer }
+  return { freed, hadObject: !('id' in found), answer }
 }
 
 async function holds(
@@ -157,6 +174,7 @@ async function drop(
   bucket: number,
   row: ObjectRow | VersionRow,
   bypass: boolean,
+  tally: Tally,
 ): Promise<FreedBody> {
   const { objects, versions, locks } = tables
   await mustBeFree(tables, row.generation, bypass)
@@ -164,7 +182,12 @@ async function drop(
   if ('id' in row) {
     await versions.remove(bucket, row)
     await objects.keepRecord(row.generation, '')
-  } else await objects.remove(bucket, row.key, { generation: row.generation, hasRecord: true })
+    if (row.isMarker) tally.marker(-1)
+    else tally.version(row, -1)
+  } else {
+    await objects.remove(bucket, row.key, { generation: row.generation, hasRecord: true })
+    tally.current(row, -1)
+  }
   return freedOf(row)
 }
 

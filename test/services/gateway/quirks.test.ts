@@ -40,7 +40,7 @@ t.test('a quirk withdraws the features that it contradicts', async (t) => {
     ['strict-keys', 'any-key', ...ofVersions],
     ['history-only', 'deal-eviction'],
     ['moving-creation-date', 'fixed-creation-date'],
-    ['untold-quotas', 'upload-quota', 'bucket-quota'],
+    ['untold-quotas', 'upload-quota', 'bucket-quota', 'bucket-numbers'],
     ['no-versions', ...ofVersions],
     ['short-url-tokens'],
   ] as [QuirkName, ...string[]][]) {
@@ -51,7 +51,7 @@ t.test('a quirk withdraws the features that it contradicts', async (t) => {
 
 /** Calls of which a gateway without something of its own knows nothing. */
 for (const [name, ...methods] of [
-  ['untold-quotas', 'UploadQuota', 'BucketQuota', 'SetBucketQuota'],
+  ['untold-quotas', 'UploadQuota', 'BucketQuota', 'SetBucketQuota', 'BucketNumbers'],
   ['forgotten-stores', 'StateEpoch'],
   ['no-object-records', 'SetObjectRecord'],
   ['no-versions', 'SetBucketVersioning', 'ListObjectVersions', 'SetObjectLock'],
