@@ -75,7 +75,8 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const { config, log, cleanup, worker, metrics, scrape } = options
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
-  certificateMetrics(metrics, givenCertificates(config, tls))
+  const certificates = givenCertificates(config, tls)
+  certificateMetrics(metrics, certificates)
   let current = config
   const managed = openManaged({
     config: () => current,
@@ -107,6 +108,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => options.reload(requestId),
     shownOptions: () => shownOptions(current),
+    certificates,
     plugins,
     pluginsChecked: true,
     console: options.console,

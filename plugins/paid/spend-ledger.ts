@@ -181,6 +181,13 @@ export class SpendLedger {
     return bucket === undefined ? spent.total : spent.bucket(bucket)
   }
 
+  /** The days with expenses that are kept, about 40, in order. */
+  async days(): Promise<readonly { readonly day: string; readonly total: bigint }[]> {
+    const found: { day: string; total: bigint }[] = []
+    for await (const [day, record] of this.#days.entries()) found.push({ day, total: sumsOf(record).total })
+    return found.filter(({ total }) => total > 0n).sort((one, other) => (one.day < other.day ? -1 : 1))
+  }
+
   /**
    * The cap of which least is left today; undefined without any.
    * @param countedBy job whose expense of today the asker takes the place of

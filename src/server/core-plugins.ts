@@ -42,11 +42,11 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 ]
 
 interface CorePluginDeps {
-  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'shownOptions'>
+  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'shownOptions' | 'data' | 'certificates'>
   readonly backends: Pick<Backends, 'pool'>
   readonly sts: StsDeps
   readonly scrape: ScrapeFor
-  readonly activity: Pick<Activity, 'lastDay'>
+  readonly activity: Pick<Activity, 'last'>
   readonly changes: Changes
   readonly access: Parameters<typeof accessPlugin>[0]
 }
@@ -70,6 +70,7 @@ function createCorePlugins({
       activity: () => activity,
       changes: () => changes,
       options: options.shownOptions,
+      upkeep: options,
     }),
     accessPlugin(access),
     stsPlugin(sts),
@@ -82,7 +83,7 @@ interface PluginSources {
   readonly backends: Backends
   readonly settings: LiveSettings
   readonly scrape: ScrapeFor
-  readonly activity: Pick<Activity, 'lastDay'>
+  readonly activity: Pick<Activity, 'last'>
   readonly changes: Changes
   readonly caches: Caches
   /** Called once the contexts of requests are there. */

@@ -49,6 +49,7 @@ import {
   newCaches,
   standingMetrics,
   stateMetrics,
+  storageSample,
 } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-plugin.js'
 import { backupMetrics } from './metrics/upkeep.js'
@@ -90,7 +91,10 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const backends = await openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup)
   const { pool, state, settings } = backends
 
-  const activity = new Activity(state, log, options.now ?? Date.now)
+  const activity = new Activity(state, log, {
+    now: options.now ?? Date.now,
+    sample: () => storageSample(options, pool),
+  })
   cleanup.defer(() => activity.stop())
   activity.start()
   const changes = new Changes(state)

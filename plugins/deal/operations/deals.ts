@@ -22,6 +22,7 @@ import { listObjectHistory } from './history.js'
 import { createBucketOfflineDeal, listBucketOfflineDeals } from './offline-deals.js'
 import { retrieveBucket, retrieveObject } from './retrieve.js'
 import { listSchedules } from './schedules.js'
+import { listSpending } from './spending.js'
 
 const madeDeal = z.object({
   Bucket: z.string(),
@@ -240,5 +241,6 @@ export function dealOperations(deps: DealDeps): readonly AnyOperation[] {
     getDeal(deps),
     listProviders(deps),
     listSchedules(deps),
+    listSpending(deps),
   ]
 }

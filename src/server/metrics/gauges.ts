@@ -8,6 +8,8 @@ import type { Bodies } from '../../http/body/body.js'
 import type { Downloads } from '../../http/downloads.js'
 import type { JobsOverview } from '../../plugins/jobs/document.js'
 import { freeBytes } from '../../s3/health.js'
+import type { ProxyOptions } from '../proxy-options.js'
+import type { StorageSample } from './activity.js'
 import { remembered } from './metrics-plugin.js'
 
 /** The use of the caches of a server. */
@@ -145,6 +147,16 @@ export function holdingMetrics(metrics: Metrics, { pool, bodies, downloads, spoo
       ]
     },
   })
+}
+
+/** What is stored, and the room that there is; what cannot be asked now is absent. */
+export async function storageSample(
+  { data, gateway }: Pick<ProxyOptions, 'data' | 'gateway'>,
+  pool: Pick<GatewayPool, 'calls'>,
+): Promise<StorageSample> {
+  const used = pool.calls(gateway.account).storageInfo()
+  const [free, stored] = await Promise.all([freeBytes(data), used.catch(() => undefined)])
+  return { ...(free !== undefined && { freeBytes: free }), ...(stored && { storedBytes: stored.used }) }
 }
 
 /** The jobs by kind and state. All processes on one state see the same jobs. */

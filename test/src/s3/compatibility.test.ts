@@ -80,6 +80,7 @@ const NOT_IN_SDK = [
   'PreflightObject',
   'ShareObject',
   'ListBucketUsage',
+  'CountBucket',
   'GetBucketQuota',
   'SetBucketQuota',
   'ListPlainObjects',
