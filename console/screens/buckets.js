@@ -1,31 +1,37 @@
 import { send, sendJson } from '../lib/api.js'
-import { formatCount, formatTime, visibleText } from '../lib/format.js'
-import { html, useMemo, useState } from '../lib/html.js'
+import { formatBytes, formatCount, visibleText } from '../lib/format.js'
+import { html, useEffect, useMemo, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { listBuckets, without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
+import { uriEncode } from '../lib/signer.js'
 import { Confirm } from '../parts/dialog.js'
+import { Empty } from '../parts/empty.js'
 import { Field, Form } from '../parts/form.js'
-import { Loaded, Problem, useLoaded } from '../parts/load.js'
+import { Loaded, Problem, useLoaded, usePolling } from '../parts/load.js'
+import { Progress } from '../parts/measure.js'
 import { Name } from '../parts/name.js'
 import { notify, notifyError } from '../parts/notices.js'
 import { Page } from '../parts/page.js'
-import { PageLinks } from '../parts/pages.js'
-import { State } from '../parts/state.js'
+import { Filters, PageLinks, Words } from '../parts/pages.js'
 import { Table } from '../parts/table.js'
+import { amountOf, columnsOf } from './bucket-columns.js'
 
-/** Buckets on a page: the server looks at each of them. */
-const PAGE = 100
+/** Buckets on a page, which one call describes: they can be sorted by everything that is shown of them. */
+const PAGE = 1000
+/** So many are found by eye. */
+const FEW = 10
 
 /** All buckets, with what makes and removes them. */
 export function Buckets({ query }) {
   const client = session.value
-  const buckets = useLoaded((signal) => listBuckets(client, signal), [client])
+  const [prefix, token] = [query.get('prefix') || undefined, query.get('token') ?? undefined]
+  const page = useLoaded((signal) => describe(client, { prefix, token }, signal), [client, prefix, token])
   const [dialog, setDialog] = useState()
   const close = () => setDialog(undefined)
   const done = (text) => {
     notify(text)
-    buckets.reload()
+    page.reload()
   }
   // Its file is loaded when it is wanted: the list is the first screen.
   const create = () =>
@@ -33,69 +39,116 @@ export function Buckets({ query }) {
       ({ CreateBucket: Create }) => setDialog({ kind: 'create', Create }),
       notifyError,
     )
-  return html`<${Page} title="Buckets">
-    <div class="buttons">
-      <button type="button" class="main" onClick=${create}>Create bucket</button>
-      <button type="button" onClick=${buckets.reload}>Refresh</button>
-    </div>
-    <${Loaded}
-      of=${buckets}
-      show=${(all) => html`<${List} all=${all} query=${query} remove=${(name) => setDialog({ kind: 'delete', name })} />`}
-    />
+  const actions = html`<button type="button" onClick=${page.reload}>Refresh</button>
+    <button type="button" class="main" onClick=${create}>Create bucket</button>`
+  const remove = (name) => setDialog({ kind: 'delete', name })
+  return html`<${Page} title="Buckets" actions=${actions}>
+    <${Loaded} of=${page} show=${(value) => html`<${List} page=${value} prefix=${prefix} reload=${page.reload} remove=${remove} create=${create} />`} />
     <${OpenByName} />
     ${dialog?.kind === 'create' && html`<${dialog.Create} onClose=${close} done=${done} />`}
     ${dialog?.kind === 'delete' && html`<${Delete} name=${dialog.name} onClose=${close} done=${done} />`}
   <//>`
 }
 
-/** A page of the buckets whose names begin as `query` asks. */
-function List({ all, query, remove }) {
-  const client = session.value
-  const [prefix, at] = [query.get('prefix') ?? '', Number(query.get('token') ?? 0)]
-  const found = useMemo(() => all.filter(({ name }) => name.startsWith(prefix)), [all, prefix])
-  const rows = useMemo(() => found.slice(at, at + PAGE), [found, at])
-  const access = useLoaded((signal) => accessTo(client, rows, signal), [client, rows])
-  return html`${
-    all.length > PAGE &&
-    html`<${Form} action=${(values) => goTo(['buckets'], { prefix: values.get('begins').trim() })} submit="Filter">
-      <${Field} label="Names that begin with" input=${{ name: 'begins', defaultValue: prefix, autocomplete: 'off', spellcheck: false }} />
-    <//>`
+/** A page of buckets: by their names alone where the server or the rights of the key pair do not allow more. */
+async function describe(client, { prefix, token }, signal) {
+  const query = { 'max-items': PAGE, public: false, prefix, 'continuation-token': token }
+  const asked = sendJson(client, { path: '/-/usage/v1/buckets', query, signal })
+  const answer = await asked.catch(without('AccessDenied', 'NotImplemented', 'NoSuchKey'))
+  if (answer) {
+    const rows = answer.Buckets.map((one) => ({ ...one, name: one.Bucket, created: Date.parse(one.Created) }))
+    return { rows, next: answer.NextContinuationToken }
   }
-    <p class="quiet">${formatCount(found.length, 'bucket')}</p>
-    ${access.error && html`<${Problem} error=${access.error} />`}
-    <${Table} caption="Buckets" rows=${rows} keyOf=${({ name }) => name} columns=${columns(remove, access)} empty="There is no bucket yet, or none that you may see." />
-    <${PageLinks} next=${at + PAGE < found.length ? String(at + PAGE) : undefined} />`
+  const all = (await listBuckets(client, signal)).filter(({ name }) => name.startsWith(prefix ?? ''))
+  const at = Number(token ?? 0)
+  return { rows: all.slice(at, at + PAGE), next: at + PAGE < all.length ? String(at + PAGE) : undefined }
 }
 
-/** Whether each is public, by its name; undefined for a key pair that may not know. */
+function List({ page: { rows: found, next }, prefix, reload, remove, create }) {
+  const client = session.value
+  const access = useLoaded((signal) => accessTo(client, found, signal), [client, found])
+  const rows = useMemo(
+    () => found.map((one) => ({ ...one, Public: access.value?.get(one.name) })),
+    [found, access.value],
+  )
+  const counting = useCounting(reload)
+  const menu = {
+    label: ({ name }) => `Actions on ${visibleText(name)}`,
+    items: ({ name, Numbers }) => [
+      { text: 'Open', href: linkTo(['buckets', name, 'objects']) },
+      { text: 'Settings', href: linkTo(['buckets', name, 'settings']) },
+      !Numbers && { text: 'Count objects', action: () => counting.start(name) },
+      { text: 'Delete', danger: true, action: () => remove(name) },
+    ],
+  }
+  if (rows.length === 0 && !prefix)
+    return html`<${Empty} title="There is no bucket yet, or none that you may see." actions=${html`<button type="button" class="main" onClick=${create}>Create bucket</button>`}>Objects are kept in buckets. Make the first one, or open one by its name.<//>`
+  return html`<div class="toolbar">
+      <p class="quiet">${summary(rows, next)}</p>
+      ${
+        (rows.length > FEW || prefix) &&
+        html`<${Filters} query=${new URLSearchParams({ prefix: prefix ?? '' })} to=${['buckets']}><${Words} label="Names that begin with" name="prefix" value=${prefix} /><//>`
+      }
+    </div>
+    ${counting.shown} ${access.error && html`<${Problem} error=${access.error} retry=${access.reload} />`}
+    <${Table} caption="Buckets" rows=${rows} keyOf=${({ name }) => name} columns=${columnsOf(rows, access.loading)} menu=${menu} empty="No bucket has such a name." />
+    <${PageLinks} next=${next} />`
+}
+
+/** Whether each is public, by its name: asked for by itself, since the server looks at each policy. */
 async function accessTo(client, rows, signal) {
-  const query = { from: rows[0]?.name, 'max-items': rows.length }
-  const asked = { path: '/-/access/v1/buckets', query, signal }
-  const answer = rows.length > 0 && (await sendJson(client, asked).catch(without('AccessDenied')))
+  if (rows.length === 0) return new Map()
+  const query = { from: rows[0].name, 'max-items': rows.length }
+  const asked = sendJson(client, { path: '/-/access/v1/buckets', query, signal })
+  const answer = await asked.catch(without('AccessDenied'))
   return new Map((answer?.Buckets ?? []).map(({ Bucket, Public }) => [Bucket, Public]))
 }
 
-function publicWord(isPublic, loading) {
-  if (isPublic === undefined) return loading ? 'Loading…' : 'Not known'
-  return html`<${State} of=${isPublic ? 'Public' : 'Not public'} />`
+function summary(rows, next) {
+  const known = rows.map(amountOf).filter(Boolean)
+  const sum = (member) => known.reduce((total, one) => total + one[member], 0)
+  const words = `${formatCount(rows.length, 'bucket')}${next ? ' on this page' : ''}`
+  if (known.length < rows.length || rows.length === 0) return words
+  return `${words} with ${formatCount(sum('Objects'), 'object')}, ${formatBytes(sum('Bytes'))}`
 }
 
-function columns(onDelete, access) {
-  return [
-    {
-      name: 'Name',
-      by: ({ name }) => name,
-      cell: ({ name }) => html`<a href=${linkTo(['buckets', name, 'objects'])}><${Name} text=${name} /></a>`,
-    },
-    { name: 'Created', by: ({ created }) => created, cell: ({ created }) => formatTime(created) },
-    { name: 'Public', cell: ({ name }) => publicWord(access.value?.get(name), access.loading) },
-    {
-      name: 'Actions',
-      cell: ({ name }) =>
-        html`<button type="button" class="danger" aria-label=${`Delete bucket ${visibleText(name)}`} onClick=${() => onDelete(name)}>Delete</button>`,
-    },
-  ]
+/** Runs one count at a time, as a job that goes on when the screen is left. */
+function useCounting(ended) {
+  const client = session.value
+  const [started, setStarted] = useState()
+  const path = started && `/-/jobs/v1/${uriEncode(started.job)}`
+  const job = useLoaded(async (signal) => path && sendJson(client, { path, signal }), [client, path])
+  const running = job.value && !HAS_ENDED.has(job.value.Status)
+  usePolling(Boolean(running), [job])
+  const status = job.value?.Status
+  useEffect(() => {
+    if (!started || !HAS_ENDED.has(status)) return
+    notify(`The count of ${visibleText(started.name)} has ended: ${status}.`)
+    setStarted(undefined)
+    ended()
+  }, [status])
+  const start = async (name) => {
+    try {
+      const request = {
+        method: 'POST',
+        bucket: name,
+        query: { 'x-usage': '' },
+        headers: { prefer: 'wait=0' },
+        json: {},
+      }
+      setStarted({ name, job: (await sendJson(client, request)).JobId })
+    } catch (error) {
+      notifyError(error)
+    }
+  }
+  const done = job.value?.ProgressSummary?.NumberOfTasksSucceeded ?? 0
+  const shown =
+    started &&
+    html`<p role="status"><${Progress} label=${`Count of ${visibleText(started.name)}`} text=${html`<${Name} text=${started.name} />: ${formatCount(done, 'object')} counted so far. <a href=${linkTo(['jobs', started.job])}>The job</a>`} /></p>`
+  return { start, shown }
 }
+
+const HAS_ENDED = new Set(['Complete', 'Failed', 'Cancelled'])
 
 /** For key pairs that may use a bucket but not list all of them. */
 function OpenByName() {

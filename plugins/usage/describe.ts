@@ -61,15 +61,21 @@ export const describeBuckets = defineCall({
   // Decided for each bucket and each member: what the caller may not ask for is absent.
   ownRules: true,
   on: { method: 'GET', resource: 'service', path: '/-/usage/v1/buckets' },
-  query: z.strictObject({ from: z.string().optional().describe('Name of the first bucket, in the order of UTF-8.') }),
+  query: z.strictObject({
+    from: z.string().optional().describe('Name of the first bucket, in the order of UTF-8.'),
+    prefix: z.string().optional().describe('Lists the buckets whose names begin with it.'),
+    public: z.enum(['true', 'false']).optional().describe('`false` leaves out `Public`, which costs most.'),
+  }),
   pages: 'Buckets',
   result: z.object({ Buckets: z.array(described).meta({ element: 'DescribedBucket' }) }),
   async answer({ query, page }, context) {
     const from = page.from ?? query.from ?? ''
-    const all = (await context.gateway.listBuckets()).filter(({ name }) => compareUtf8(name, from) >= 0)
+    const own = await context.gateway.listBuckets()
+    const all = own.filter(({ name }) => name.startsWith(query.prefix ?? '') && compareUtf8(name, from) >= 0)
     all.sort((one, other) => compareUtf8(one.name, other.name))
     const rows = all.slice(0, page.limit)
-    const known = new Map(await each(rows, async ({ name }) => [name, await knownOf(name, context)] as const))
+    const actions = Object.entries(ACTIONS).filter(([name]) => name !== 'public' || query.public !== 'false')
+    const known = new Map(await each(rows, async ({ name }) => [name, await knownOf(name, actions, context)] as const))
     const wanted = rows.map(({ name }) => name).filter((name) => known.get(name)?.any)
     const features = await context.gateway.features()
     const numbers =
@@ -146,9 +152,13 @@ async function settingsOf(bucket: string, may: Known, context: Context): Promise
 }
 
 /** A caller without the right to read the whole bucket knows nothing of what is in it. */
-async function knownOf(bucket: string, { checks, authorizer }: Context): Promise<Known & { readonly any: boolean }> {
+async function knownOf(
+  bucket: string,
+  actions: readonly (readonly [name: string, action: string])[],
+  { checks, authorizer }: Context,
+): Promise<Known & { readonly any: boolean }> {
   const mayRead = await isAllowed(async () => checks.requireWholeBucket(bucket, 'read'))
-  const entries = Object.entries(ACTIONS).map(async ([name, action]) => [
+  const entries = actions.map(async ([name, action]) => [
     name,
     mayRead && (await isAllowed(() => authorizer.requireAction(action, { bucket }))),
   ])
