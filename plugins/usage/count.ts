@@ -71,8 +71,8 @@ const result = z.object({
 })
 
 /**
- * The call that counts a whole bucket as a job, for gateways that keep no numbers of their buckets. What it has found is
- * kept with the bucket.
+ * The call that counts a whole bucket as a job, for gateways that keep no numbers of their buckets. What it has found
+ * is kept with the bucket.
  */
 export const countBucket = defineCall({
   name: 'CountBucket',

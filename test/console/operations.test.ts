@@ -72,7 +72,7 @@ t.test('deals, jobs, calls and the server', async (t) => {
   await tab.sees('photos/a<b>.txt')
   await tab.click('link', 'Providers and their prices', 't01005')
 
-  await tab.goTo('#/overview', 'The numbers', 'Deals by state')
+  await tab.goTo('#/overview', 'Requests and errors', 'Deals by state')
   await tab.goTo('#/server', 'GLACIER')
 
   await tab.goTo('#/calls', 'CreateObjectDeal')

@@ -3,7 +3,7 @@ import { ask } from '../support/server/many-deaths.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { WebhookReceiver } from '../support/webhook-receiver.js'
-import { type ConsoleScene, forward, intercept, respond, signBy, startConsole, type Tab } from './browser.js'
+import { type ConsoleScene, forward, intercept, respond, signBy, startConsole } from './browser.js'
 
 t.test('the settings of a bucket', async (t) => {
   const receiver = await WebhookReceiver.start(t)
@@ -21,7 +21,6 @@ t.test('the settings of a bucket', async (t) => {
   await t.test('rules', (t) => rules(t, scene))
   await t.test('what it writes into others', (t) => events(t, scene))
   await t.test('a new bucket', (t) => creation(t, scene))
-  await t.test('many buckets', (t) => manyBuckets(t, tab))
   t.same(tab.complaints, [])
 })
 
@@ -291,38 +290,6 @@ async function creation(t: Test, scene: ConsoleScene): Promise<void> {
   t.match(await read('versioning', 'complete'), '<Status>Enabled<')
   t.match(await read('tagging', 'complete'), '<Key>a</Key>')
   t.match(JSON.parse(await read('format=json&x-quota=', 'complete')), { Quota: { Objects: 7 } })
-}
-
-/** A page of many buckets asks once which of them are public. */
-async function manyBuckets(t: Test, tab: Tab): Promise<void> {
-  const names = Array.from({ length: 250 }, (_, i) => `bucket-${1000 + i}`)
-  const asked: string[] = []
-  await intercept(tab, /:\d+\/($|\?|-\/access\/v1\/buckets)/, async (request) => {
-    const { pathname, search, searchParams } = new URL(request.url())
-    const all = names.map((name) => `<Bucket><Name>${name}</Name></Bucket>`).join('')
-    if (pathname === '/')
-      return respond(request, `<ListAllMyBucketsResult><Buckets>${all}</Buckets></ListAllMyBucketsResult>`)
-    asked.push(search)
-    const at = names.indexOf(searchParams.get('from') ?? '')
-    const Buckets = names.slice(at, at + 3).map((Bucket, i) => ({ Bucket, ...(i < 2 && { Public: i === 0 }) }))
-    return respond(request, { Buckets })
-  })
-  await tab.goTo('#/none', 'belongs to no screen')
-  await tab.goTo('#/buckets', '250 buckets', 'Not known')
-  await tab.click('link', 'Next page')
-  await tab.untilTrue(`/bucket-1100[^]*◉\\s*Public[^]*bucket-1101[^]*○\\s*Not public/.test(document.body.innerText)`)
-  await tab.fill('Names that begin with', 'bucket-12')
-  await tab.click('button', 'Filter', '50 buckets')
-  const pages = [
-    ['bucket-1000', 100],
-    ['bucket-1100', 100],
-    ['bucket-1200', 50],
-  ] as const
-  await tab.untilTrue(`/◉\\s*Public/.test(document.body.innerText)`)
-  t.same(
-    asked,
-    pages.map(([from, count]) => `?from=${from}&max-items=${count}`),
-  )
 }
 
 /** The rules of a bucket by their forms, which keep what they do not know. */
