@@ -23,11 +23,6 @@ t.test('the date at which a disk is full', async (t) => {
 })
 
 t.test('buckets with their numbers, and the overview', async (t) => {
-  const limited = {
-    accessKeyId: 'limited-key-pair',
-    secretAccessKey: 'limited-secret-0123456789',
-    rights: [{ bucket: 'photos', access: 'read' }],
-  }
   const scene = await startConsole(t)
   if (!scene) return
   const { server, tab, accessible } = scene
@@ -45,8 +40,7 @@ t.test('buckets with their numbers, and the overview', async (t) => {
   t.same(await sorted(tab, 'Size'), ['empty', 'versioned', 'photos'])
   t.same(await sorted(tab, 'Quota'), ['empty', 'versioned', 'photos'])
   t.same(await sorted(tab, 'Versions'), ['empty', 'photos', 'versioned'])
-  await tab.click('button', 'Actions on photos')
-  await tab.page.locator('[role=menuitem]::-p-text(Delete)').click()
+  await tab.pick('Actions on photos', 'Delete')
   await tab.fill('Type photos to confirm', 'photos')
   await tab.click('button', 'Delete bucket', 'BucketNotEmpty')
   await tab.click('button', 'Cancel')
@@ -55,19 +49,13 @@ t.test('buckets with their numbers, and the overview', async (t) => {
   await overview(t, scene)
   const made = await send(server, {
     method: 'POST',
-    target: '/-/keys/v1',
+    target: '/-/keys/v1/limited-key-pair?format=json',
     headers: { 'content-type': 'application/json' },
-    body: Buffer.from(
-      JSON.stringify({
-        AccessKeyId: limited.accessKeyId,
-        SecretAccessKey: limited.secretAccessKey,
-        Rights: [{ Bucket: 'photos', Access: 'read' }],
-      }),
-    ),
+    body: Buffer.from('{"Rights":[{"Bucket":"photos","Access":"read"}]}'),
   })
-  t.equal(made.status, 200, made.body.toString())
+  const { AccessKeyId: id, SecretAccessKey: secret } = JSON.parse(made.body.toString())
   const other = await Tab.open(t, scene.browser, server)
-  await other.signIn({ pair: { id: limited.accessKeyId, secret: limited.secretAccessKey } })
+  await other.signIn({ pair: { id, secret } })
   await other.goTo('#/buckets', '1 bucket with 3 objects')
   await other.goTo('#/overview', 'This key pair may not see everything', 'Ready')
   t.notMatch(await other.text(), 'Traffic')
@@ -91,9 +79,7 @@ async function counted(tab: Tab): Promise<void> {
     await respond(request, { ...answer, Buckets })
   })
   await tab.click('button', 'Refresh', '12 just now')
-  await tab.click('button', 'Actions on versioned')
-  await tab.page.locator('[role=menuitem]::-p-text(Count objects)').click()
-  await tab.sees('The count of versioned has ended: Complete.')
+  await tab.pick('Actions on versioned', 'Count objects', 'The count of versioned has ended: Complete.')
   await without()
 }
 
@@ -124,7 +110,9 @@ async function many(t: Test, tab: Tab): Promise<void> {
     })
   })
   await tab.click('button', 'Refresh', '250 buckets with 31,125 objects', '◉ Public')
-  t.same(asked, [
+  // What the screen has asked for before may come late.
+  const now = asked.filter((target) => !target.includes('from=empty'))
+  t.same(now, [
     '/-/usage/v1/buckets?max-items=1000&public=false',
     '/-/access/v1/buckets?from=bucket-1000&max-items=250',
   ])

@@ -71,8 +71,7 @@ t.test('buckets and objects', async (t) => {
   await lost(t, tab)
 
   await tab.goTo('#/buckets')
-  await tab.click('button', 'Actions on photos')
-  await tab.page.locator('[role=menuitem]::-p-text(Delete)').click()
+  await tab.pick('Actions on photos', 'Delete')
   await tab.fill('Type photos to confirm', 'photos')
   await tab.click('button', 'Delete bucket', 'BucketNotEmpty')
   t.equal((await send(server, { method: 'HEAD', target: '/photos' })).status, 200)
