@@ -102,7 +102,7 @@ export * as checksums from './plugins/parts/checksums.js'
 
 export type { AdmittedWrite, ClassWrite, RestoreOrder, RestoreOutcome, TransitionedObject } from './api/archive.js'
 export type { Expansion, ExpansionSubject, StorageClass } from './api/context.js'
-export type { ObjectEvent, PluginHooks } from './api/hooks.js'
+export type { EndedRequest, ObjectEvent, PluginHooks } from './api/hooks.js'
 export type { InventoryField, InventoryFields, InventoryValues } from './api/inventory.js'
 
 // REQUESTS IN THE NAME OF A CALLER: `host.perform` and `host.decide`, for work that a caller has ordered.

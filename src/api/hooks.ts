@@ -77,5 +77,49 @@ export interface PluginHooks {
   inventoryFailed?(event: ObjectEvent): Promise<void>
 }
 
+/** A request that has been answered. Nothing of its query, its headers but one, its body, or a secret. */
+export interface EndedRequest {
+  readonly requestId: string
+  /** `Unknown` for a request that was refused before its operation was known. */
+  readonly operation: string
+  /** Absent for core S3. */
+  readonly plugin?: string | undefined
+  readonly method: string
+  readonly bucket?: string | undefined
+  /** Without the signature of a URL, should a client have made one a part of the key. */
+  readonly key?: string | undefined
+  readonly status: number
+  /** S3 error code. */
+  readonly error?: string | undefined
+  readonly bytesIn: number
+  readonly bytesOut: number
+  readonly ms: number
+  /** True if the answer is incomplete because the connection ended. */
+  readonly cut: boolean
+  readonly remote: string
+  readonly userAgent?: string | undefined
+  /** Who signed it; absent for one without a valid signature. */
+  readonly signer?: RequestSigner | undefined
+  /** For the status 403. */
+  readonly refusal?: Refusal | undefined
+}
+
+interface RequestSigner {
+  readonly accessKeyId: string
+  /** Canonical id of its account. */
+  readonly account: string
+  /** Name of its session of temporary credentials. */
+  readonly session?: string | undefined
+}
+
+interface Refusal {
+  /** The action that was refused, such as `s3:GetObject`; absent where none was known yet. */
+  readonly action?: string | undefined
+  /** The statement, ACL, right or rule that refused it. */
+  readonly reason: string
+  /** True if the reason is what the client was told; any other is for those who may read the policies. */
+  readonly told: boolean
+}
+
 /** The combined hooks of all plugins. They never reject. */
 export type Hooks = Required<PluginHooks>

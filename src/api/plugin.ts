@@ -1,7 +1,7 @@
 import type { Logger } from '../../common/log.js'
 import type { Decide, Perform } from './child-request.js'
 import type { Context, Expansion, JobKind, StorageClass } from './context.js'
-import type { PluginHooks } from './hooks.js'
+import type { EndedRequest, PluginHooks } from './hooks.js'
 import type { InventoryFields } from './inventory.js'
 import type { Lease } from './locks.js'
 import type { AnyOperation, OperationRow } from './operation.js'
@@ -76,6 +76,8 @@ export interface Plugin {
   readonly name: string
   readonly operations: readonly AnyOperation[]
   readonly hooks?: PluginHooks
+  /** Called after each request, while others wait: it must be fast, and cannot await. An error is logged. */
+  requestEnded?(request: EndedRequest): void
   /** Storage classes that keep objects outside the gateway. Lifecycle rules may move objects there. */
   readonly storageClasses?: readonly StorageClass[]
   /** Kinds of background jobs, which outlive requests. */
@@ -120,6 +122,14 @@ export interface Plugin {
 /** Durable records and locks for plugins. All plugins and the server share one namespace of records. */
 export type PluginState = Pick<State, 'shared' | 'records' | 'locks' | 'acceptedLoss'>
 
+/** Messages among the instances of one plugin in all processes on a state. One may be lost. */
+export interface PluginSignals {
+  /** Sends a text without line breaks, at most 1000 bytes, to all others. Never fails. */
+  send(text: string): void
+  /** Calls `heard` for each message of another. @returns a function that ends it */
+  on(heard: (text: string) => void): () => void
+}
+
 /**
  * The services that the server offers a plugin. They work from the moment the server starts the plugin; before that,
  * any use throws an Error.
@@ -145,6 +155,8 @@ export interface PluginHost {
   readonly perform: Perform
   /** Decides whether an identity may send a request, without carrying it out: see Decide. */
   readonly decide: Decide
+  /** Messages to and from this plugin in the other processes on the state. */
+  readonly signals: PluginSignals
   /** All operations of this server, for plugins that describe it. */
   operations(): readonly OperationRow[]
   /** The time, ms since 1970. */

@@ -62,9 +62,9 @@ export interface State {
 
 /**
  * `lease`: the token of a waiter whose lease is free; `settings`: the bucket whose settings changed; `traffic`: what
- * clients have taken of their rates; `running`: their requests in progress.
+ * clients have taken of their rates; `running`: their requests in progress; `plugin-<name>`: among plugins.
  */
-export type Topic = 'lease' | 'settings' | 'traffic' | 'running'
+export type Topic = 'lease' | 'settings' | 'traffic' | 'running' | `plugin-${string}`
 
 /**
  * Messages among the proxies on one store, for waking up earlier than by a timer. A message may be lost: correctness

@@ -78,12 +78,12 @@ export function ageProblem(madeFor: unknown): string | undefined {
 
 function shapeProblems(plugin: MadePlugin): string[] {
   const { operations, storageClasses, jobs, outputMetadata, metadataActions, gauges } = plugin
-  const { demandsEncryption, reconfigure, start, stop } = plugin
+  const { demandsEncryption, reconfigure, requestEnded, start, stop } = plugin
   const malformed = [
     ...Object.entries({ operations: operations ?? null, storageClasses, jobs, outputMetadata, gauges })
       .filter(([, list]) => list !== undefined && !Array.isArray(list))
       .map(([what]) => `${what} must be a list${what === 'operations' ? ', which may be empty' : ''}`),
-    ...Object.entries({ demandsEncryption, reconfigure, start, stop })
+    ...Object.entries({ demandsEncryption, reconfigure, requestEnded, start, stop })
       .filter(([, called]) => called !== undefined && typeof called !== 'function')
       .map(([what]) => `${what} must be a function`),
     ...hookProblems(plugin.hooks),
@@ -318,6 +318,7 @@ const RESERVED = new Set([
   'options',
   'share',
   'policy',
+  'requests',
 ])
 
 /**

@@ -1,10 +1,10 @@
 import type { Logger } from '../../common/log.js'
 import type { PeriodicWork, PluginHost } from '../api/plugin.js'
-import type { Records } from '../api/state.js'
+import type { Records, Signals } from '../api/state.js'
 import { acquireTaskLease } from '../state/locks/task-lease.js'
 import { Schedule } from './schedule.js'
 
-export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule'>
+export type SharedHost = Omit<PluginHost, 'log' | 'lease' | 'schedule' | 'signals'> & { readonly board: Signals }
 
 export interface OpenHost {
   readonly host: PluginHost
@@ -13,7 +13,7 @@ export interface OpenHost {
 }
 
 /** The host of one plugin. Names of leases begin with that of the plugin, so that no two share one by accident. */
-export function openHost(plugin: string, shared: SharedHost, log: Logger): OpenHost {
+export function openHost(plugin: string, { board, ...shared }: SharedHost, log: Logger): OpenHost {
   const schedules: Schedule[] = []
   let stopped = false
   const lease = (name?: string) =>
@@ -23,6 +23,10 @@ export function openHost(plugin: string, shared: SharedHost, log: Logger): OpenH
       ...shared,
       log,
       lease,
+      signals: {
+        send: (text) => board.send(`plugin-${plugin}`, text),
+        on: (heard) => board.on(`plugin-${plugin}`, heard),
+      },
       schedule(work: PeriodicWork) {
         // A start that took too long goes on after the server has given it up.
         if (stopped) throw new Error(`${plugin} schedules ${work.name} after it was stopped`)
@@ -95,6 +99,9 @@ export function lateHost(plugin: string): LateHost {
     },
     perform: async (...args) => started('perform').perform(...args),
     decide: async (...args) => started('decide').decide(...args),
+    get signals() {
+      return started('signals').signals
+    },
     operations: () => started('operations').operations(),
     now: () => started('now').now(),
     lease: (name) => started('lease').lease(name),

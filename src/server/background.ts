@@ -43,7 +43,8 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
   const { platformUrl, paymentUrl } = options
   const sealer = createSealer(sealingKeyOf(options))
   const operations = () => plugins.table.rows
-  const shared = { state, settings, own, perform, decide, operations, now, platformUrl, paymentUrl, sealer }
+  const board = state.signals
+  const shared = { state, settings, own, perform, decide, operations, now, platformUrl, paymentUrl, sealer, board }
   cleanup.defer(await startPlugins(plugins.plugins, shared, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())

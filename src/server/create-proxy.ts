@@ -193,7 +193,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     admit: clientAdmission(traffic),
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
     send: createSender(downloads),
-    ended: endRecorder(observed, bucketLogs),
+    ended: endRecorder({ ...observed, bucketLogs, plugins: plugins.plugins, log }),
   }
   const handle = createHandle({
     ...steps,

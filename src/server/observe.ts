@@ -3,6 +3,7 @@ import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
 import { type AccessEntry, describeRequest, logFailure, type OnDone, type RequestFacts } from './access-log.js'
 import type { BucketLogs } from './bucket-logs.js'
+import { type PluginsOfRequests, requestTeller } from './ended-request.js'
 import type { Activity } from './metrics/activity.js'
 import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -48,15 +49,20 @@ export function observeRequests({ metrics, activity, log, options, operations, a
   }
 }
 
-/** Records a request that has been answered, also in the log of its bucket. */
-export function endRecorder(
-  { ended }: Pick<Observation, 'ended'>,
-  bucketLogs: Pick<BucketLogs, 'ended'> | undefined,
-): (facts: RequestFacts) => void {
+interface EndDeps extends Pick<Observation, 'ended'> {
+  readonly bucketLogs: Pick<BucketLogs, 'ended'> | undefined
+  readonly plugins: PluginsOfRequests
+  readonly log: Logger
+}
+
+/** Records a request that has been answered, also in the log of its bucket, and tells the plugins. */
+export function endRecorder({ ended, bucketLogs, plugins, log }: EndDeps): (facts: RequestFacts) => void {
+  const tell = requestTeller(plugins, log)
   return (facts) => {
     const entry = describeRequest(facts)
     ended(entry, facts.incoming, facts.outgoing)
     bucketLogs?.ended(entry, facts)
+    tell?.(entry, facts)
   }
 }
 

@@ -11,6 +11,7 @@ import { actionNames } from '../plugins/actions.js'
 import { authorize as authorizeCall } from '../plugins/calls/prepare.js'
 import type { OperationTable, Row } from '../plugins/table.js'
 import type { Contexts } from './context.js'
+import { denying } from './ended-request.js'
 
 /** What a request would be. */
 interface Simulated {
@@ -68,9 +69,7 @@ export function simulator({ contexts, table }: SimulateDeps): Simulate {
         return { allowed: true, reason: reason ?? 'the account owns the bucket, and nothing limits the key pair' }
     } catch (error) {
       if (!(error instanceof S3Error) || error.code !== 'AccessDenied') throw error
-      // A decision that was not the last step has allowed it.
-      const decided = reason !== undefined && /deny/.test(reason) ? reason : undefined
-      return { allowed: false, reason: decided ?? error.message }
+      return { allowed: false, reason: denying(reason) ?? error.message }
     }
     const allowed = ruleAllows(action, key, await owner.listPolicies(bucket))
     // A policy that the gateway has as its rules, too, leaves the decision to them.
