@@ -319,6 +319,7 @@ const RESERVED = new Set([
   'share',
   'policy',
   'requests',
+  'lifecycle',
 ])
 
 /**

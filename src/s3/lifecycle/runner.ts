@@ -8,7 +8,7 @@ import type { Store } from '../../api/store.js'
 import { acquireTaskLease } from '../../state/locks/task-lease.js'
 import { passBucket } from './bucket-pass.js'
 import type { LifecycleConfiguration } from './configuration.js'
-import type { PassDeps } from './pass.js'
+import type { PassDeps, Tally } from './pass.js'
 
 export interface LifecycleOptions extends Omit<PassDeps, 'ended' | 'isMeant' | 'isVersioned' | 'state' | 'store'> {
   /** The objects as an account sees them; undefined if the server has no key pair of it any more. */
@@ -43,6 +43,12 @@ interface Done {
   readonly rules: string
 }
 
+/** The last pass over a bucket, also one that ended early. The plugin `lifecycle` shows it. */
+interface LastPass extends Tally {
+  /** ms since 1970 */
+  readonly ended: number
+}
+
 /** Name of the lease of the proxy that applies the rules for all proxies on a shared state. */
 const LEASE = 'lifecycle'
 
@@ -55,6 +61,7 @@ const LEASE = 'lifecycle'
 export function startLifecycle(options: LifecycleOptions): Lifecycle {
   const { state, settings, log, now, intervalMs } = options
   const passes = state.records<Done>('lifecycle-passes')
+  const lastPasses = state.records<LastPass>('lifecycle-last-passes')
   let stopped = false
 
   async function passAll(): Promise<void> {
@@ -70,7 +77,8 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
         seen.add(bucket)
         await attempt(bucket, mayGoOn)
       }
-      for await (const [bucket] of passes.entries()) if (!seen.has(bucket)) await passes.delete(bucket)
+      for (const records of [passes, lastPasses])
+        for await (const [bucket] of records.entries()) if (!seen.has(bucket)) await records.delete(bucket)
     } finally {
       await lease.release()
     }
@@ -128,6 +136,7 @@ export function startLifecycle(options: LifecycleOptions): Lifecycle {
     const changed = expired + removed + transitioned + aborted
     const level = failed > 0 ? 'warn' : changed > 0 || !complete ? 'info' : 'debug'
     log[level]({ bucket, lifecycle: tally }, 'applied lifecycle rules')
+    await lastPasses.set(bucket, { ...tally, ended: now() })
     return complete && failed === 0
   }
 
