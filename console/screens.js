@@ -14,6 +14,12 @@ export const screens = [
   { path: '/buckets/:bucket/settings/events', group: 'Storage', file: 'settings/events', view: 'Events' },
   { path: '/buckets/:bucket/archive', group: 'Storage', file: 'archive', view: 'Archive' },
   { path: '/buckets/:bucket/pay', group: 'Storage', file: 'archive', view: 'PayScreen' },
+  { path: '/buckets/:bucket/inventories', group: 'Storage', file: 'inventories', view: 'Inventories' },
+  { path: '/buckets/:bucket/access-log', group: 'Storage', file: 'access-log', view: 'AccessLog' },
+  { path: '/buckets/:bucket/lifecycle', group: 'Storage', file: 'lifecycle', view: 'Lifecycle' },
+  { path: '/batch', group: 'Storage', nav: 'Batch jobs', file: 'batch', view: 'BatchJobs' },
+  { path: '/batch/new', group: 'Storage', file: 'batch-new', view: 'NewBatch' },
+  { path: '/batch/:id', group: 'Storage', file: 'batch', view: 'BatchJob' },
   { path: '/uploads', group: 'Storage', nav: 'Uploads', file: 'uploads', view: 'Uploads' },
 
   { path: '/deals', group: 'Archive', nav: 'Deals', file: 'deals', view: 'Deals' },
@@ -30,6 +36,7 @@ export const screens = [
   { path: '/changes', group: 'Access', nav: 'Who changed what', file: 'changes', view: 'Changes' },
 
   { path: '/overview', group: 'Server', nav: 'Overview', file: 'overview', view: 'Overview' },
+  { path: '/requests', group: 'Server', nav: 'Live requests', file: 'requests', view: 'Requests' },
   { path: '/jobs', group: 'Server', nav: 'Jobs', file: 'jobs', view: 'Jobs' },
   { path: '/jobs/:id', group: 'Server', file: 'jobs', view: 'Job' },
   { path: '/calls', group: 'Server', nav: 'Calls', file: 'calls', view: 'Calls' },

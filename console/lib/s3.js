@@ -13,10 +13,10 @@ export async function listBuckets(client, signal) {
 
 /**
  * One page of the objects and folders below a prefix.
- * @param query { prefix, token, delimiter, max }: `delimiter` is `/` for folders, undefined for everything below
+ * @param query { prefix, token, after, delimiter, max }: what follows the key `after`; `delimiter` is `/` for folders, undefined for everything below
  * @returns { folders: [prefix], objects: [{ key, size, modified, storageClass, etag }], next }
  */
-export async function listObjects(client, bucket, { prefix, token, delimiter = '/', max = 1000 }, signal) {
+export async function listObjects(client, bucket, { prefix, token, after, delimiter = '/', max = 1000 }, signal) {
   const query = {
     'list-type': 2,
     'encoding-type': 'url',
@@ -24,6 +24,7 @@ export async function listObjects(client, bucket, { prefix, token, delimiter = '
     prefix: prefix || undefined,
     delimiter: delimiter || undefined,
     'continuation-token': token,
+    'start-after': after,
   }
   const root = await sendXml(client, { bucket, query, signal })
   return {

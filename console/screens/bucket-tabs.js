@@ -6,6 +6,9 @@ export const BUCKET_TABS = [
   ['objects', 'Objects'],
   ['pending', 'Uploads in progress'],
   ['settings', 'Settings'],
+  ['lifecycle', 'Lifecycle'],
+  ['inventories', 'Inventories'],
+  ['access-log', 'Access log'],
 ]
 
 /** The screens of one bucket. */

@@ -90,8 +90,8 @@ const columns = [
   { name: 'Description', bare: true, cell: ({ summary }) => html`<${Name} text=${summary} />` },
 ]
 
-/** One call: a form of its parameters, and its answer. */
-export function Call({ params: { id } }) {
+/** One call: a form of its parameters, which the address can fill in for a call that reads, and its answer. */
+export function Call({ params: { id }, query }) {
   const calls = useCalls()
   return html`<${Crumbs} links=${[{ href: linkTo(['calls']), text: 'Calls' }, { href: linkTo(['calls', id]), text: html`<${Name} text=${id} />` }]} />
     <${Page} title=${`Call ${id}`} heading=${html`<${Name} text=${id.split('_')[1] ?? id} />`}>
@@ -99,13 +99,15 @@ export function Call({ params: { id } }) {
         of=${calls}
         show=${(all) => {
           const call = all.find((one) => one.id === id)
-          return call ? html`<${Known} call=${call} />` : html`<p>No plugin of this server has this call.</p>`
+          return call
+            ? html`<${Known} key=${`${id}?${query}`} call=${call} given=${query} />`
+            : html`<p>No plugin of this server has this call.</p>`
         }}
       />
     <//>`
 }
 
-function Known({ call }) {
+function Known({ call, given }) {
   const [answer, setAnswer] = useState()
   const [asked, setAsked] = useState()
   const reads = call.method === 'GET'
@@ -122,7 +124,7 @@ function Known({ call }) {
   return html`<p><${Name} text=${call.summary} /></p>
     <p class="quiet"><code>${call.method} <${Name} text=${`${call.path}${call.sub ? `?${call.sub}=` : ''}`} /></code></p>
     <${Form} action=${submit} submit=${reads ? 'Send' : 'Continue…'}>
-      ${call.parameters.map((parameter) => html`<${Input} key=${parameter.name} ...${inputOf(parameter)} />`)}
+      ${call.parameters.map((parameter) => html`<${Input} key=${parameter.name} ...${inputOf(parameter)} value=${reads ? given.get(parameter.name) : undefined} />`)}
       ${Object.entries(call.schema?.properties ?? {}).map(([name, schema]) => html`<${Input} key=${name} ...${{ name, schema, hint: schema.description, required: call.schema.required?.includes(name) }} />`)}
       ${call.file && html`<${Field} label="File" input=${{ type: 'file', name: ' file', required: true }} />`}
     <//>
@@ -139,20 +141,20 @@ function inputOf({ name, required, schema = {}, description }) {
   return { name, required, schema, hint: description ?? schema.description }
 }
 
-function Input({ name, schema, hint, required }) {
+function Input({ name, schema, hint, required, value }) {
   const kind = kindOf(schema)
   const common = { name, required: required ?? false, autocomplete: 'off', spellcheck: false }
   if (kind === 'choice') {
     return html`<${Field} label=${name} hint=${hint} kind="select" input=${common}>
       <option value="">${required ? 'Choose…' : 'Not stated'}</option>
-      ${(schema.enum ?? ['true', 'false']).map((value) => html`<option value=${value}>${String(value)}</option>`)}
+      ${(schema.enum ?? ['true', 'false']).map((one) => html`<option value=${one} selected=${String(one) === value}>${String(one)}</option>`)}
     <//>`
   }
   if (kind === 'json')
     return html`<${Field} label=${`${name} (JSON)`} hint=${hint} kind="textarea" input=${{ ...common, rows: 3 }} />`
   const secret = /password|secret|accesstoken/i.test(name)
   const type = secret ? 'password' : kind === 'number' ? 'number' : 'text'
-  return html`<${Field} label=${name} hint=${hint} input=${{ ...common, type, step: kind === 'number' ? 'any' : undefined }} />`
+  return html`<${Field} label=${name} hint=${hint} input=${{ ...common, type, step: kind === 'number' ? 'any' : undefined, defaultValue: value }} />`
 }
 
 function kindOf(schema) {

@@ -13,6 +13,7 @@ import { PageLinks } from '../parts/pages.js'
 import { Table } from '../parts/table.js'
 import { Bytes, Time } from '../parts/time.js'
 import { ArchiveObjects } from './archive-objects.js'
+import { BatchObjects } from './batch-objects.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { NewFolder, RenameObjects } from './folders.js'
 import { DeleteObjects } from './object/delete.js'
@@ -31,6 +32,7 @@ const ACTIONS = [
   { text: 'Tag…', View: TagObjects },
   { text: 'Archive…', View: ArchiveObjects },
   { text: 'Restore…', View: RestoreObjects },
+  { text: 'Batch job…', View: BatchObjects },
   { text: 'Delete…', View: DeleteObjects, danger: true },
 ]
 
