@@ -320,6 +320,7 @@ const RESERVED = new Set([
   'policy',
   'requests',
   'lifecycle',
+  'zip',
 ])
 
 /**

@@ -17,6 +17,7 @@ const REQUESTS = [
   { method: 'GET', target: '/photos?notification' },
   { method: 'GET', target: '/photos?x-usage=' },
   { method: 'GET', target: '/photos?x-quota=' },
+  { method: 'GET', target: '/photos?prefix=&x-zip=' },
   { method: 'GET', target: '/-/batch/v1' },
   { method: 'GET', target: '/-/capabilities' },
   { method: 'GET', target: '/-/keys/v1' },
@@ -37,6 +38,7 @@ t.test('a list of plugins leaves the standard ones on, and none is none', async 
   const data = temporaryFolder(t)
   const listed = await startDealgate(t, { data, args: ['--plugin', 'deal'] })
   await send(listed, { method: 'PUT', target: '/photos' })
+  await send(listed, { method: 'PUT', target: '/photos/in-an-archive' })
   for (const request of REQUESTS) t.equal((await send(listed, request)).status, 200, request.target)
   const inventory =
     '<InventoryConfiguration><Id>all</Id><IsEnabled>true</IsEnabled><IncludedObjectVersions>All</IncludedObjectVersions><Schedule><Frequency>Weekly</Frequency></Schedule><Destination><S3BucketDestination><Bucket>arn:aws:s3:::photos</Bucket><Format>CSV</Format></S3BucketDestination></Destination></InventoryConfiguration>'

@@ -88,6 +88,9 @@ const NOT_IN_SDK = [
   'CreateBucketInventory',
   'ListBucketInventories',
   'RewrapObject',
+  'GetZip',
+  'PostZip',
+  'KeepZipSelection',
   'SecurityTokenService',
 ]
 

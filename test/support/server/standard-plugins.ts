@@ -7,6 +7,7 @@ import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
 import self from '../../../plugins/self/index.js'
 import usage from '../../../plugins/usage/index.js'
+import zip from '../../../plugins/zip/index.js'
 import type { Plugin } from '../../../src/api/plugin.js'
 
 export interface StandardOptions {
@@ -31,5 +32,6 @@ export function standardPlugins(options: StandardOptions = {}): readonly Plugin[
     keys(),
     accounts(),
     usage(),
+    zip(),
   ]
 }

@@ -1,0 +1,122 @@
+import { type Context, S3Error, type StoredObject } from 'dealgate/plugin'
+import pMap from 'p-map'
+import type { Selection } from './selection.js'
+
+/** Most objects of an archive: its directory, and the paths in it, are in memory until it ends. */
+const MAX_OBJECTS = 100_000
+
+/** Objects of a page of a listing. */
+const PAGE = 1000
+/** Decisions, and looks at objects, at the same time. */
+const CONCURRENCY = 8
+/** Objects that a refusal names. */
+const MAX_TOLD = 5
+
+/** An object of the selection. `listed` is there for one that a listing has shown. */
+export interface Place {
+  readonly key: string
+  readonly versionId?: string
+  readonly listed?: StoredObject
+}
+
+/** Yields the objects of a selection in pages, always in the same order. Throws AccessDenied, NoSuchBucket. */
+export async function* pagesOf(
+  { authorizer, store }: Pick<Context, 'authorizer' | 'store'>,
+  bucket: string,
+  { objects, prefixes }: Selection,
+): AsyncGenerator<readonly Place[]> {
+  if (objects.length > 0) yield objects
+  for (const prefix of prefixes) {
+    await authorizer.decide({ action: 's3:ListBucket', bucket, prefix, more: { listed: prefix } })
+    let after = ''
+    for (let truncated = true; truncated; ) {
+      const page = await store.listObjects(bucket, { prefix, after, limit: PAGE })
+      yield page.objects.map((listed) => ({ key: listed.key, listed }))
+      after = page.objects.at(-1)?.key ?? after
+      truncated = page.truncated && page.objects.length > 0
+    }
+  }
+}
+
+/**
+ * Looks at all objects before the first byte is sent, and counts them. Refuses what would end an archive in its middle:
+ * AccessDenied for a key that the caller may not read, InvalidObjectState for objects whose bytes are in an archive,
+ * InvalidRequest for those with a key of the client and for too many, NoSuchKey for none at all.
+ */
+export async function check(
+  context: Context,
+  bucket: string,
+  selection: Selection,
+  signal: AbortSignal,
+): Promise<{ readonly objects: number; readonly bytes: number }> {
+  const sum = { objects: 0, bytes: 0 }
+  const cold = new Refused('InvalidObjectState', 'the bytes of these objects are in an archive: restore them first')
+  const locked = new Refused(
+    'InvalidRequest',
+    'these objects are encrypted with keys of clients, without which nobody reads them',
+  )
+  for await (const page of pagesOf(context, bucket, selection)) {
+    // An answer that nobody gets: no failure of the server.
+    if (signal.aborted) throw new S3Error('RequestTimeout', { message: 'The client has left.' })
+    sum.objects += page.length
+    if (sum.objects > MAX_OBJECTS)
+      throw new S3Error('InvalidRequest', {
+        message: `An archive has at most ${MAX_OBJECTS} objects: select fewer, such as one folder.`,
+      })
+    const found = await pMap(page, (place) => look(context, bucket, place), { concurrency: CONCURRENCY })
+    for (const { key, size, cold: isCold, encrypted } of found) {
+      sum.bytes += size
+      if (isCold) cold.add(key)
+      if (encrypted?.algorithm === 'SSE-C') locked.add(key)
+    }
+  }
+  cold.throwIfAny()
+  locked.throwIfAny()
+  if (sum.objects === 0) throw new S3Error('NoSuchKey', { message: 'The selection has no object.' })
+  return sum
+}
+
+async function look({ authorizer, checks, store }: Context, bucket: string, place: Place): Promise<StoredObject> {
+  const { key, versionId, listed } = place
+  try {
+    checks.requireKey(bucket, key, 'read')
+    await authorizer.decide(
+      versionId === undefined
+        ? { action: 's3:GetObject', bucket, key }
+        : { action: 's3:GetObjectVersion', bucket, key, more: { versionId } },
+    )
+    return listed ?? (await store.head(bucket, key, versionId === undefined ? undefined : { id: versionId }))
+  } catch (error) {
+    // The request names many: the answer says which.
+    if (!(error instanceof S3Error) || error.status >= 500) throw error
+    throw new S3Error(error.code, {
+      ...{ status: error.status, fields: { ...error.fields, Key: key }, cause: error },
+      message: `${key}: ${error.message}`,
+    })
+  }
+}
+
+/** Objects that cannot be in an archive, of which a refusal names the first. */
+class Refused {
+  readonly #keys: string[] = []
+  #count = 0
+
+  constructor(
+    readonly code: 'InvalidObjectState' | 'InvalidRequest',
+    readonly why: string,
+  ) {}
+
+  add(key: string): void {
+    this.#count++
+    if (this.#keys.length < MAX_TOLD) this.#keys.push(key)
+  }
+
+  throwIfAny(): void {
+    if (this.#count === 0) return
+    const others = this.#count - this.#keys.length
+    const more = others > 0 ? `, and ${others} more` : ''
+    throw new S3Error(this.code, {
+      message: `The archive was not made: ${this.why}, or leave them out. ${this.#keys.join(', ')}${more}.`,
+    })
+  }
+}
