@@ -132,17 +132,19 @@ function refuse(outgoing: ServerResponse, status: number, headers: Headers): voi
 }
 
 /**
- * A page of the console loads its own files alone, sends requests to the S3 endpoint alone, and is in no frame. Bytes
- * that are stored come only as `blob:` of a type that the page has chosen.
+ * A page of the console loads its own files alone, sends requests to the S3 endpoint alone, has no frame, and is in
+ * none. Bytes that are stored come only as `blob:` of a type that the page has chosen; sounds and films, which may be
+ * large, from the endpoint.
  */
 function securityHeaders(target: ConsoleTarget, host: string): Headers {
+  const endpoint = endpointFor(target, host)
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' blob:",
-    'media-src blob:',
-    `connect-src 'self' ${endpointFor(target, host)}`,
+    `media-src ${endpoint}`,
+    `connect-src 'self' ${endpoint}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

@@ -135,3 +135,8 @@ export function without(...codes) {
     throw error
   }
 }
+
+/** True for a storage class whose bytes can be read at once; of others, a read may begin a restore, which may cost. */
+export function isAtHand(storageClass) {
+  return /^(STANDARD|STANDARD_IA|ONEZONE_IA|REDUCED_REDUNDANCY|INTELLIGENT_TIERING|GLACIER_IR)$/.test(storageClass)
+}

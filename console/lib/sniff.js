@@ -3,7 +3,7 @@
 const at = (bytes, offset, ...values) => values.every((value, i) => bytes[offset + i] === value)
 const word = (bytes, offset, text) => at(bytes, offset, ...Array.from(text, (c) => c.charCodeAt(0)))
 
-/** Types whose bytes a browser decodes and does not execute. Never SVG, HTML, XML or PDF. */
+/** Types whose bytes a browser decodes and does not execute, and PDF, which has a tab of its own. Never SVG, HTML or XML. */
 const TYPES = [
   ['image', 'image/png', (b) => at(b, 0, 0x89) && word(b, 1, 'PNG\r\n')],
   ['image', 'image/jpeg', (b) => at(b, 0, 0xff, 0xd8, 0xff)],
@@ -15,11 +15,12 @@ const TYPES = [
   ['audio', 'audio/mpeg', (b) => word(b, 0, 'ID3') || (at(b, 0, 0xff) && [0xfb, 0xf3, 0xf2].includes(b[1]))],
   ['audio', 'audio/ogg', (b) => word(b, 0, 'OggS')],
   ['video', 'video/webm', (b) => at(b, 0, 0x1a, 0x45, 0xdf, 0xa3)],
+  ['pdf', 'application/pdf', (b) => word(b, 0, '%PDF-')],
   ['video', 'video/mp4', (b) => word(b, 4, 'ftyp')],
 ]
 
 /**
- * What can be shown of an object that begins so: { kind: 'image' | 'audio' | 'video', type } or { kind: 'text', text };
+ * What can be shown of an object that begins so: { kind: 'image' | 'audio' | 'video' | 'pdf', type } or { kind: 'text', text };
  * undefined for all else.
  * @param whole false if there are more bytes, so that the last character may be cut
  */

@@ -5,6 +5,9 @@ import { Dialog } from './dialog.js'
 import { Field, Form } from './form.js'
 import { saveText } from './save.js'
 
+const ONCE =
+  'A session may not do this, so that one that is stolen leaves nothing behind. The pair signs this one request and is then forgotten.'
+
 /**
  * A dialog for what the server refuses to sessions: its request is signed with the key pair itself, which is asked for
  * and forgotten.
@@ -27,18 +30,19 @@ export function SignedDialog({ title, submit, danger, action, onClose, children 
   <//>`
 }
 
-function KeyPair() {
+/** The fields of a key pair, which `clientOf` reads. @param hint why it is asked for, and what becomes of it */
+export function KeyPair({ hint = ONCE }) {
   const plain = { required: true, spellcheck: false, autocapitalize: 'off' }
   return html`<fieldset>
     <legend>Sign with the key pair</legend>
-    <p class="hint">A session may not do this, so that one that is stolen leaves nothing behind. The pair signs this one request and is then forgotten.</p>
+    <p class="hint">${hint}</p>
     <${Field} label="Your access key id" input=${{ name: 'pair-id', defaultValue: session.value.pairId, autocomplete: 'username', ...plain }} />
     <${Field} label="Your secret access key" input=${{ name: 'pair-secret', type: 'password', autocomplete: 'current-password', ...plain }} />
   </fieldset>`
 }
 
 /** What the endpoint is asked with, signed by the key pair in a form. */
-async function clientOf(values) {
+export async function clientOf(values) {
   const { endpoint, signer } = session.peek()
   const text = (name) => values.get(name).trim()
   const pair = { accessKeyId: text('pair-id'), secretAccessKey: text('pair-secret'), region: signer.region }

@@ -1,10 +1,11 @@
 // What can be done with selected objects. Each dialog gets { bucket, folder, items, done, refresh, onClose }: `done` leaves
 // the selection, `refresh` shows what has become of it.
-import { ApiError, send, sendXml, urlOf } from '../lib/api.js'
+import { ApiError, sendXml } from '../lib/api.js'
 import { eachAtOnce, selectedObjects } from '../lib/below.js'
 import { deleteObjects } from '../lib/delete.js'
 import { formatCount } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
+import { follow, objectLink, requireReadable } from '../lib/links.js'
 import { readTags, writeTags } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { pathOf } from '../lib/signer.js'
@@ -17,29 +18,11 @@ import { notify, notifyError } from '../parts/notices.js'
 const AT_ONCE = 4
 const LINK_SECONDS = 300
 
-/** A URL from which anybody can download the object for some time, as a file and never as a page. */
-export function downloadLink(bucket, key, expires, versionId) {
-  const client = session.value
-  const name = key.slice(key.lastIndexOf('/') + 1)
-  const query = {
-    'response-content-type': 'application/octet-stream',
-    'response-content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16)}`)}`,
-  }
-  return client.signer.presign({ url: urlOf(client, { bucket, key, versionId, query }), expires })
-}
-
 export async function downloadObject(bucket, key, versionId) {
+  const [client, place] = [session.value, { bucket, key, versionId }]
   try {
-    // GET fails where the download would, also for an object in an archive, and answers with the reason.
-    await send(session.value, { bucket, key, versionId, headers: { range: 'bytes=0-0' } }).catch((error) => {
-      if (error.code !== 'InvalidRange') throw error
-    })
-    const link = document.createElement('a')
-    link.href = await downloadLink(bucket, key, LINK_SECONDS, versionId)
-    // An error that comes after all must not take the place of this page.
-    link.target = '_blank'
-    link.rel = 'noopener noreferrer'
-    link.click()
+    await requireReadable(client, place)
+    follow(await objectLink(client, place, { seconds: LINK_SECONDS }))
   } catch (error) {
     notifyError(error)
   }

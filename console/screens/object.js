@@ -11,7 +11,6 @@ import { DealsOf } from './deals.js'
 import { LifeOf } from './life.js'
 import { Attributes, Details } from './object/facts.js'
 import { Deleted, Head } from './object/head.js'
-import { Link } from './object/link.js'
 import { Tags } from './object/tags.js'
 import { VersionsOf } from './object/versions.js'
 import { pathTo } from './objects.js'
@@ -64,7 +63,6 @@ function Known({ bucket, name, version, folder }) {
         <${Attributes} facts=${facts} />
         <${Preview} bucket=${bucket} name=${name} versionId=${versionId} size=${facts.size} />
         ${facts.versionId !== undefined && versions(facts.versionId)}
-        <${Link} bucket=${bucket} name=${name} versionId=${versionId} />
         <${Folded} title="Checksums and metadata"><${Details} place=${place} facts=${facts} /><//>
         <${Folded} title="Edit tags"><${Tags} place=${place} /><//>
         <${Folded} title="Edit rights (ACL)"><${Acl} place=${place} /><//>

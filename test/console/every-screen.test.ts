@@ -62,7 +62,7 @@ async function byKeyboard(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.sees('1 bucket')
   for (const [name, shown] of [
     ['photos', 'on this page'],
-    ['plain.txt', 'Make a link'],
+    ['plain.txt', 'Share…'],
   ] as const) {
     await reach(tab, name)
     await keyboard.press('Enter')

@@ -62,6 +62,18 @@ t.test('no stored bytes run with the authority of the host that they come from',
     for (const type of TYPES)
       await visit(t, presigned(server, target, [['response-content-type', type]]), JSON.stringify(type))
   })
+  await t.test('by documents that carry script otherwise, in links that show them', async (t) => {
+    const inline: [string, string] = ['response-content-disposition', "inline; filename*=UTF-8''page"]
+    for (const [name, type, text] of documents(url, (key) => presigned(server, `/pages/${key}`))) {
+      const target = `/pages/${name}`
+      await send(server, { method: 'PUT', target, headers: { 'content-type': type }, body: Buffer.from(text) })
+      await visit(t, presigned(server, target, [inline]), `${name} as ${type}`)
+    }
+    // The one type without a sandbox. Its viewer gets the bytes, and no page is made of them.
+    const asPdf = presigned(server, '/pages/plain', [inline, ['response-content-type', 'application/pdf']])
+    const answer = await page.goto(asPdf).catch(() => undefined)
+    if (answer) t.match(answer.headers(), { 'content-type': 'application/pdf', 'x-content-type-options': 'nosniff' })
+  })
   // What had run would have reported before these: the page runs where nothing, or the sandbox alone, prevents it.
   // The page is one that runs where nothing prevents it.
   const other = createServer((incoming, outgoing) => {
@@ -74,6 +86,29 @@ t.test('no stored bytes run with the authority of the host that they come from',
   await until('the pages of another server have reported', () => taken.length >= 2)
   t.same(taken.toSorted(), [`/authority of ${address}/plain`, `/ran of ${address}/sandbox`], 'nothing else ran')
 })
+
+/** Documents that run script in browsers, where nothing prevents it: [name, type, text]. */
+function documents(url: string, at: (key: string) => string): readonly (readonly [string, string, string])[] {
+  const script = `<script xmlns="http://www.w3.org/1999/xhtml">navigator.sendBeacon('${url}/ran', location.href)</script>`
+  const sheet = `<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform"><xsl:template match="/"><html>${script}</html></xsl:template></xsl:stylesheet>`
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="navigator.sendBeacon('${url}/ran', 'svg')">${script}</svg>`
+  return [
+    ['drawing.svg', 'image/svg+xml', svg],
+    ['page.xhtml', 'application/xhtml+xml', `<html xmlns="http://www.w3.org/1999/xhtml">${script}</html>`],
+    ['sheet.xsl', 'text/xsl', sheet],
+    [
+      'list.xml',
+      'application/xml',
+      `<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="${at('sheet.xsl').replaceAll('&', '&amp;')}"?><a/>`,
+    ],
+    [
+      'frame.html',
+      'text/html',
+      `<iframe srcdoc="${script.replaceAll('"', '&quot;')}"></iframe><meta http-equiv="refresh" content="0;url=javascript:alert(1)">`,
+    ],
+    ['paper.pdf', 'application/pdf, image/svg+xml', `%PDF-1.4\n${svg}`],
+  ]
+}
 
 /** Opens an address as a person does. A browser saves what it does not show, which aborts the visit. */
 function visitor(page: Page) {

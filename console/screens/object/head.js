@@ -4,6 +4,7 @@ import { VersionState } from '../../parts/lock.js'
 import { Menu } from '../../parts/menu.js'
 import { notifyError } from '../../parts/notices.js'
 import { CopyObjects, downloadObject } from '../object-actions.js'
+import { ShareDialog } from '../share.js'
 import { DeleteObjects } from './delete.js'
 import { DeleteVersion } from './delete-version.js'
 import { ChangeClass, EditMetadata } from './edit.js'
@@ -40,6 +41,7 @@ export function Head({ place, facts, current, folder, changed, left }) {
   return html`<div class="buttons">
       ${facts.versionId !== undefined && html`<${VersionState} version=${version} />`}
       <button type="button" class="main" onClick=${() => downloadObject(bucket, key, place.versionId)}>Download</button>
+      <button type="button" onClick=${() => ask(ShareDialog, { bucket, name: key, versionId: place.versionId })}>Share…</button>
       ${!isCurrent && html`<button type="button" onClick=${() => ask(RestoreVersion, { bucket, version, done: changed })}>Restore…</button>`}
       ${isCurrent && html`<button type="button" class="danger" onClick=${() => ask(DeleteObjects, selection)}>Delete…</button>`}
       ${items.length > 0 && html`<${Menu} label="More actions" text="More…" items=${items} />`}
