@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, visibleText } from '../lib/format.js'
-import { html, useEffect, useState } from '../lib/html.js'
+import { html, signal, useEffect, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { listObjects } from '../lib/s3.js'
 import { session } from '../lib/session.js'
@@ -18,15 +18,25 @@ import { BucketTabs } from './bucket-tabs.js'
 import { NewFolder, RenameObjects } from './folders.js'
 import { DeleteObjects } from './object/delete.js'
 import { CopyObjects, downloadObject, TagObjects } from './object-actions.js'
+import { ObjectsGrid } from './objects-grid.js'
 import { RestoreObjects } from './restore-objects.js'
+import { ShareDialog } from './share.js'
 import { UploadButtons } from './upload-buttons.js'
 import { VersionsSwitch } from './versions-switch.js'
+import { ZipObjects } from './zip.js'
 
 /** Rows of a page: so many are there at once, and can be read. */
 const PAGE = 100
 
-/** What can be done with one row or several: { text, View } of a dialog, with `one` for what is done with a single row. */
+/** Whether the rows are shown as tiles, as long as the tab is open. */
+const tiles = signal(false)
+
+/**
+ * What can be done with one row or several: { text, View } of a dialog, with `one` for what is done with a single row, and
+ * `many` for what makes no sense with one object.
+ */
 const ACTIONS = [
+  { text: 'Download as ZIP…', View: ZipObjects, many: true },
   { text: 'Copy or move…', View: CopyObjects },
   { text: 'Rename…', View: RenameObjects, one: true },
   { text: 'Tag…', View: TagObjects },
@@ -72,8 +82,12 @@ export function Objects({ params: { bucket }, query }) {
     label: ({ label }) => `Actions on ${visibleText(label)}`,
     items: (row) => [
       !row.folder && isReachable(row.name) && { text: 'Download', action: () => downloadObject(bucket, row.name) },
-      !row.folder && { text: 'Share', href: linkOf(bucket, row) },
-      ...ACTIONS.map((action) => ({ ...action, action: () => setDialog({ ...action, items: [row] }) })),
+      !row.folder &&
+        isReachable(row.name) && { text: 'Share…', action: () => setDialog({ View: ShareDialog, name: row.name }) },
+      ...ACTIONS.filter(({ many }) => !many || row.folder).map((action) => ({
+        ...action,
+        action: () => setDialog({ ...action, items: [row] }),
+      })),
     ],
   }
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
@@ -90,7 +104,9 @@ export function Objects({ params: { bucket }, query }) {
               <p class="quiet" role="status">${describe(value, shown, selected)}</p>
               <${Selection} items=${items} open=${setDialog} onClear=${() => setSelected(new Set())} onRefresh=${page.reload} />
             </div>
-            <${Table}
+            <${tiles.value ? ObjectsGrid : Table}
+              bucket=${bucket}
+              linkOf=${linkOf}
               caption="Objects and folders"
               columns=${columns(bucket)}
               rows=${shown}
@@ -102,7 +118,7 @@ export function Objects({ params: { bucket }, query }) {
             <${PageLinks} next=${value.next} />`
         }}
       />
-      ${dialog && html`<${dialog.View} items=${dialog.items ?? items} ...${chosen} />`}
+      ${dialog && html`<${dialog.View} items=${dialog.items ?? items} name=${dialog.name} ...${chosen} />`}
     <//>`
 }
 
@@ -128,7 +144,10 @@ function Search({ bucket, folder, start, onFilter }) {
 
 function Selection({ items, open, onClear, onRefresh }) {
   if (items.length === 0)
-    return html`<div class="buttons"><button type="button" onClick=${onRefresh}>Refresh</button></div>`
+    return html`<div class="buttons">
+      <button type="button" onClick=${() => (tiles.value = !tiles.value)}>${tiles.value ? 'List' : 'Tiles'}</button>
+      <button type="button" onClick=${onRefresh}>Refresh</button>
+    </div>`
   return html`<div class="buttons" role="group" aria-label="Actions on the selected rows">
     ${ACTIONS.filter(({ one }) => !one).map(
       (action) =>

@@ -125,7 +125,7 @@ async function objects(t: Test, tab: Tab): Promise<void> {
   await tab.click('button', 'Actions on 1075')
   t.same(await tab.accessibility(), [], 'a menu breaks no rule of axe')
   await page.keyboard.press('ArrowDown')
-  t.equal(await page.evaluate('document.activeElement.textContent'), 'Share')
+  t.equal(await page.evaluate('document.activeElement.textContent'), 'Share…')
   await page.keyboard.press('End')
   t.equal(await page.evaluate('document.activeElement.textContent'), 'Delete…')
   await page.keyboard.press('Enter')
