@@ -32,8 +32,8 @@ type PluginConfig = Pick<
   | 'inventoryRate'
 >
 
-/** What the calls for keys and accounts change in a server that runs. */
-type Stores = Pick<Managed, 'keys' | 'accounts'>
+/** What the calls for keys and accounts change in a server that runs, and as whom its owner acts. */
+type Stores = Pick<Managed, 'keys' | 'accounts' | 'owner'>
 
 /**
  * Loads the configured plugins, or the built-in ones, and no code of others. The standard ones run beside a list that
@@ -51,6 +51,8 @@ export async function obtainPlugins(config: PluginConfig, managed?: Stores): Pro
     ...(managed && {
       keys: { ...listedOptions(config, 'keys'), store: managed.keys },
       accounts: { ...listedOptions(config, 'accounts'), store: managed.accounts },
+      task: { ...listedOptions(config, 'task'), owner: managed.owner.user },
+      pay: { ...listedOptions(config, 'pay'), owner: managed.owner.wallet },
     }),
   }
   const uses = [...added, ...listed]

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.js'
 import { changeCredentials, credentialsPath, readCredentials } from '../keys/credentials-file.js'
 import { generateKeys } from '../keys/keys.js'
 import type { CredentialsChecks } from '../process/identities-file.js'
+import { type Owner, openOwner } from './owner.js'
 
 /** Loads what opens the database of the gateway when it is needed. */
 const accounts = () => import('../keys/accounts.js')
@@ -26,6 +27,8 @@ export interface Managed {
   readonly keys: KeyStore
   /** The accounts of the embedded gateway, in its data folder, which it follows; undefined with another gateway. */
   readonly accounts: AccountStore | undefined
+  /** The owner of the server at the embedded services. */
+  readonly owner: Owner
   close(): void
 }
 
@@ -35,6 +38,7 @@ export function openManaged(options: ManagedOptions): Managed {
   return {
     keys: keyStore(options, registry),
     accounts: embedded ? accountStore(options, registry) : undefined,
+    owner: openOwner(options.config(), () => options.checks().owner),
     close: () => registry.close(),
   }
 }

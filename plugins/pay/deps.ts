@@ -2,6 +2,7 @@ import { IdentitySecrets, PaidService, secretKeyHash } from 'dealgate/paid'
 import type { PluginHost } from 'dealgate/plugin'
 import { type Mode, ServiceFacts } from './facts.js'
 import type { PayOptions } from './options.js'
+import { OwnerSessions } from './owner.js'
 import type { Wallets } from './sign-in.js'
 import { MadeUploads, type UploadAttempt } from './upload/made-uploads.js'
 
@@ -10,6 +11,7 @@ export class PayDeps extends PaidService<UploadAttempt> {
   readonly wallets: Wallets
   readonly facts: ServiceFacts
   readonly made: MadeUploads
+  readonly owner: OwnerSessions
 
   /** @param host need not have started yet */
   constructor(options: PayOptions, host: PluginHost) {
@@ -31,6 +33,8 @@ export class PayDeps extends PaidService<UploadAttempt> {
     })
     this.facts = new ServiceFacts(this)
     this.made = new MadeUploads(host)
+    // Another service than the one that the server was started with does not know its owner.
+    this.owner = new OwnerSessions(this, options.paymentUrl === undefined ? options.owner : undefined)
   }
 
   mode(): Promise<Mode> {

@@ -41,6 +41,11 @@ export class ServiceFacts {
     return MODES[variant === 'auto' ? (await this.#params()).Variant : variant]
   }
 
+  /** Name of the chain environment, which sign-ins and orders to pay name; '' if the service does not tell it. */
+  async network(): Promise<string> {
+    return (await this.#params()).ChainName ?? ''
+  }
+
   /** Clients lock this many times the expected price. */
   async factor(): Promise<number> {
     return Math.max(1, (await this.#params()).PayMultiplyFactor)

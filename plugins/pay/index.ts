@@ -9,9 +9,10 @@ import { payInventory } from './inventory.js'
 import { getDealDetail, getOfflineDealLog } from './operations/deals.js'
 import { listObjectPayHistory } from './operations/history.js'
 import { getBillingCsv, getUploadsCsv, listBilling, listUploads, ofWallet } from './operations/lists.js'
+import { fundWallet, payUpload, quoteUploadPayment } from './operations/pay.js'
 import { getPaymentInfo, getWallet, recordMint } from './operations/payment.js'
 import { quoteObjectUpload } from './operations/quote.js'
-import { createWalletNonce, createWalletSession } from './operations/sign-in.js'
+import { createWalletNonce, createWalletSession, unlinkWallet } from './operations/sign-in.js'
 import { getExchangeRate, getHostInfo, getPriceStatistics, getSystemConfig } from './operations/system.js'
 import { listObjectUploads, uploadObjectToIpfs, uploadToIpfs } from './operations/upload.js'
 import { payOptions } from './options.js'
@@ -45,6 +46,7 @@ function payOperations(deps: PayDeps): readonly AnyOperation[] {
   return [
     createWalletNonce(deps),
     createWalletSession(deps),
+    unlinkWallet(deps),
     getSystemConfig(deps),
     getHostInfo(deps),
     getExchangeRate(deps),
@@ -58,7 +60,10 @@ function payOperations(deps: PayDeps): readonly AnyOperation[] {
     getDealDetail(deps),
     getOfflineDealLog(deps),
     getPaymentInfo(deps),
+    quoteUploadPayment(deps),
+    payUpload(deps),
     getWallet(deps),
+    fundWallet(deps),
     recordMint(deps),
     listBilling(deps),
     getUploadsCsv(deps),

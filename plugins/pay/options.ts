@@ -1,5 +1,6 @@
 import { filPerDay, serviceOptions } from 'dealgate/paid'
 import { z } from 'zod'
+import type { OwnerWallet } from './owner-wallet.js'
 
 const DAY = 86_400
 
@@ -34,6 +35,10 @@ export const payOptions = z.strictObject({
   reconcileAfterSeconds: seconds(1, 30 * DAY, DAY).describe(
     'An upload whose answer was lost counts as not made once the list of uploads has lacked it for so long.',
   ),
+  owner: z
+    .custom<OwnerWallet>((value) => typeof Object(value).wallet === 'function', 'must be an OwnerWallet')
+    .optional()
+    .describe('For programs: the wallet as which the owner acts. The command line gives that of the embedded service.'),
   maxSpendPerDay: filPerDay().describe(
     'Fil that uploads, together with deals and tasks, may cost per day, UTC; `none` for no cap.',
   ),

@@ -1,5 +1,5 @@
-import { AnswerReader, type Envelope, quoted, TokenRefused } from 'dealgate/paid'
-import { S3Error } from 'dealgate/plugin'
+import { AnswerReader, badResponse, type Envelope, lenient, quoted, TokenRefused } from 'dealgate/paid'
+import { S3Error, type ServiceClient } from 'dealgate/plugin'
 import { z } from 'zod'
 
 /** Errors for what only the call can name. */
@@ -52,4 +52,20 @@ export const address = z
 /** A path of the interface: `apiPath('billing')`. */
 export function apiPath(...segments: readonly string[]): readonly string[] {
   return ['api', 'v1', ...segments]
+}
+
+/** Wallets sign a nonce as text, and no other text than digits is handed out to be signed. */
+export const NONCE = /^\d{1,78}$/
+
+/** Gets a nonce that a wallet signs to sign in. Throws UpstreamBadResponse for one that is not digits, and others. */
+export async function nonceFor(client: ServiceClient, address: string, signal?: AbortSignal): Promise<string> {
+  const answer = await client.send({
+    method: 'POST',
+    path: apiPath('user', 'register'),
+    body: { kind: 'json', value: { public_key_address: address } },
+    ...(signal && { signal }),
+  })
+  const { nonce } = service.dataOf(answer, z.object({ nonce: lenient.text }))
+  if (!NONCE.test(nonce)) throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
+  return nonce
 }

@@ -2,6 +2,7 @@ import { type Actor, type IdentitySecrets, requireToken, TokenRefused } from 'de
 import { type Identity, type PluginHost, S3Error } from 'dealgate/plugin'
 import type { Mode } from './facts.js'
 import type { PayOptions } from './options.js'
+import type { OwnerSessions } from './owner.js'
 
 interface WalletSession {
   /** Address that the sign-in named, in lower case. */
@@ -37,6 +38,7 @@ interface SignInDeps {
   readonly options: Pick<PayOptions, 'wallet'>
   readonly host: Pick<PluginHost, 'now'>
   readonly wallets: Wallets
+  readonly owner: OwnerSessions
   mode(): Promise<Mode>
 }
 
@@ -55,7 +57,7 @@ export async function acting<T>(
   if ((await deps.mode()) === 'open') {
     if (!identity)
       throw new S3Error('AccessDenied', { message: 'This payment service has no tokens: sign the request.' })
-    const address = asked ?? deps.options.wallet?.toLowerCase()
+    const address = asked ?? deps.options.wallet?.toLowerCase() ?? (await deps.owner.walletOf(identity))?.address
     if (address === undefined && needsAddress)
       throw notLinked('Name a wallet: WalletAddress, or the option wallet of the plugin.')
     return requireToken(
@@ -73,28 +75,57 @@ export async function acting<T>(
 }
 
 async function asLinked<T>(
-  { wallets, host }: SignInDeps,
+  deps: SignInDeps,
   identity: Identity | undefined,
   asked: string | undefined,
   run: (wallet: Wallet) => Promise<T>,
 ): Promise<T> {
+  const { wallets, host } = deps
   const session = identity && (await wallets.get(identity))
-  if (!identity || !session) throw notLinked('Link one: CreateWalletNonce, then CreateWalletSession with Store.')
+  if (!identity || !session) return asOwner(deps, identity, asked, run)
   const { token, address, until } = session
-  if (asked !== undefined && asked !== address)
-    throw new S3Error('AccessDenied', { message: 'This access key has another wallet than the one that is named.' })
+  requireOwn(asked, address)
   const expired = until !== undefined && until <= host.now()
   try {
     if (expired) throw new TokenRefused('The session has expired.')
     return await run({ token, address })
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error
-    await wallets.change(identity, (linked) => (linked.token === token ? undefined : linked))
+    // The owner who has linked a wallet would go on as another one.
+    const stays = (await deps.owner.walletOf(identity)) !== undefined
+    if (!stays) await wallets.change(identity, (linked) => (linked.token === token ? undefined : linked))
+    const rest = stays
+      ? 'or unlink it, to act as the wallet that this server keeps: UnlinkWallet.'
+      : 'because it is now forgotten.'
     throw new S3Error('UpstreamAuthFailed', {
-      message: `The sign-in of the wallet ${expired ? 'has expired' : 'is refused'}, and is now forgotten. Sign in again: CreateWalletNonce.`,
+      message: `The sign-in of the wallet ${expired ? 'has expired' : 'is refused'}. Sign in again, by CreateWalletNonce, ${rest}`,
       cause: error,
     })
   }
+}
+
+/** Runs a call as the wallet that the server keeps for its owner. Throws WalletNotLinked for all other callers. */
+async function asOwner<T>(
+  { owner }: SignInDeps,
+  identity: Identity | undefined,
+  asked: string | undefined,
+  run: (wallet: Wallet) => Promise<T>,
+): Promise<T> {
+  const session = await owner.of(identity)
+  if (!session) throw notLinked('Link one: CreateWalletNonce, then CreateWalletSession with Store.')
+  requireOwn(asked, session.address)
+  try {
+    return await run(session)
+  } catch (error) {
+    if (!(error instanceof TokenRefused)) throw error
+    const renewed = (await owner.of(identity, session.token)) ?? session
+    return requireToken(() => run(renewed), 'The payment service refuses the token that it has just issued.')
+  }
+}
+
+function requireOwn(asked: string | undefined, address: string): void {
+  if (asked === undefined || asked === address) return
+  throw new S3Error('AccessDenied', { message: 'This access key has another wallet than the one that is named.' })
 }
 
 function notLinked(remedy: string): S3Error {

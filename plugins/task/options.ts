@@ -1,5 +1,6 @@
 import { filPerDay, serviceOptions } from 'dealgate/paid'
 import { z } from 'zod'
+import type { OwnerUser } from './owner-user.js'
 import { FIELD_NAMES } from './platform.js'
 
 const DAY = 86_400
@@ -26,6 +27,10 @@ export const taskOptions = z.strictObject({
   maxSpendPerDay: filPerDay().describe(
     'Fil that new tasks, together with deals, may cost per day, UTC; `none` for no cap.',
   ),
+  owner: z
+    .custom<OwnerUser>((value) => typeof Object(value).token === 'function', 'must be an OwnerUser')
+    .optional()
+    .describe('For programs: the user as which the owner acts. The command line gives that of the embedded platform.'),
   names: z
     .partialRecord(z.enum(FIELD_NAMES), z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/))
     .default({})

@@ -11,6 +11,7 @@ import { type Identity, type PluginHost, repeatable, S3Error, type ServiceClient
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { TaskOptions } from './options.js'
+import type { OwnerUser } from './owner-user.js'
 import { platform, type Refusals, spelled } from './platform.js'
 
 /** What signs an identity in to the task platform. Has at least one of its members. */
@@ -115,6 +116,8 @@ interface TokenDeps {
   readonly host: Pick<PluginHost, 'now'>
   readonly logins: Logins
   readonly client: ServiceClient
+  /** Absent where the platform does not know the owner of the server. */
+  readonly owner: OwnerUser | undefined
 }
 
 /** The JWTs by which identities act on the platform. They are in memory only. */
@@ -128,7 +131,8 @@ export class Tokens {
   }
 
   /**
-   * The token of the identity; undefined if it has stored no log-in.
+   * The token of the identity: by the log-in that it has stored, or else for the owner of the server that of its own
+   * user. Undefined if there is neither.
    * @param refused a token that the platform does not accept, which is not returned again
    * @throws S3Error UpstreamAuthFailed if the platform refuses the stored log-in, which is then forgotten
    */
@@ -163,12 +167,12 @@ export class Tokens {
   }
 
   async #obtain(identity: Identity, use: Use): Promise<string | undefined> {
-    const { logins, client, options } = this.#deps
+    const { logins, client, options, owner } = this.#deps
     const { apiKey, signIn: byPassword } = (await logins.get(identity)) ?? {}
     if (use === 'any' && apiKey) {
       return this.#with(identity, { apiKey }, () => issueJwt(client, options.names, apiKey))
     }
-    if (!byPassword) return undefined
+    if (!byPassword) return apiKey || !owner?.is(identity) ? undefined : owner.token()
     const { token } = await this.#with(identity, { signIn: byPassword }, () =>
       signIn(client, options.names, byPassword),
     )

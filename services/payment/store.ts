@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { openBeside } from '../folder-lock.js'
 import { silentLog } from '../log.js'
 import { PinTable } from '../network/kubo/pins.js'
-import { type Connection, type Database, type Schema, Settings } from '../store/database.js'
+import { type Connection, type Database, randomSetting, type Schema, Settings } from '../store/database.js'
 import { openStore } from '../store/open.js'
+import { addressOfKey, signText } from './addresses.js'
 import { BillTable } from './bills.js'
 import { ChainTable, chainSchema } from './chain/chain-table.js'
 import { PaidUploads } from './chain/effects.js'
@@ -74,6 +76,14 @@ export const paymentSchema = {
   }),
 } satisfies Schema<unknown>
 
+/** A wallet whose key stays here. */
+interface OwnWallet {
+  /** In lower case. */
+  readonly address: string
+  /** Signs as `personal_sign` does. */
+  sign(text: string): string
+}
+
 /**
  * The coins of wallets in a data folder, for a program beside the storage payment service: it may run or not, and
  * follows every change at once. Amounts are in millionths of a stable coin, addresses in lower case.
@@ -86,6 +96,8 @@ export interface WalletRegistry {
    * @param reference by which a repetition is known, for the same address and amount; default: a new one
    */
   fund(address: string, amount: bigint, reference?: string): Promise<void>
+  /** The wallet that the service keeps for the owner of the server, made at the first call: always the same. */
+  ofOwner(): Promise<OwnWallet>
   /** Sums of all balances and of all entries of the ledger: both are 0. */
   sums(): ReturnType<EmbeddedPayments['sums']>
   close(): Promise<void>
@@ -128,6 +140,10 @@ async function registryOf(db: Database<PaymentTables>): Promise<WalletRegistry> 
     balance: (address) => payments.balance(address),
     fund: (address, amount, reference = randomUUID()) =>
       payments.fundSurely(address, amount, `${reference} ${address} ${amount}`, Math.floor(Date.now() / 1000)),
+    async ofOwner() {
+      const key = await randomSetting(db, 'owner-wallet')
+      return { address: addressOfKey(secp256k1.getPublicKey(key, false)), sign: (text) => signText(text, key) }
+    },
     sums: () => payments.sums(),
     close: () => db.close(),
   }

@@ -13,7 +13,7 @@ import { type PlatformLimits, platformLimits } from './limits.js'
 import { type MarketOptions, openMarket } from './market.js'
 import { createPlatformServer } from './server.js'
 import { type PlatformTables, platformSchema } from './store.js'
-import { SignInAttempts, Tokens } from './tokens.js'
+import { SignInAttempts, TOKEN_KEY, Tokens } from './tokens.js'
 import { Uploads } from './uploads.js'
 import { FIRST_USER, makeFirstUser, type PlatformUsers, type SignIn } from './users.js'
 
@@ -92,7 +92,7 @@ async function assemble(
 ): Promise<PlatformContext> {
   const limits = { ...platformLimits, ...options.limits }
   const seconds = (): number => Math.floor(Date.now() / 1000)
-  const [id, tokenKey] = await Promise.all([randomSetting(db, 'id'), randomSetting(db, 'token-key')])
+  const [id, tokenKey] = await Promise.all([randomSetting(db, 'id'), randomSetting(db, TOKEN_KEY)])
   const monotonicMs = clock ?? (() => performance.now())
   // Processes have no monotonic clock in common.
   const failures = db.shared ? new SharedFailures(db, clock ?? Date.now) : new OwnFailures(monotonicMs)

@@ -111,6 +111,9 @@ function busy(): HttpError {
   return new HttpError(503, 'Too many sign-ins at the same time. Try again in 1 s.', ['Retry-After', 1])
 }
 
+/** Name of the setting with the key that signs the JWTs. */
+export const TOKEN_KEY = 'token-key'
+
 /**
  * The platform's JWTs, valid for a day. Clients that refresh one read its `exp`, and `sub`: the id of the user after a
  * sign-in, or the API key. They carry no `aud`, because clients that decode one without naming an audience refuse it.

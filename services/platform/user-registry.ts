@@ -7,6 +7,7 @@ import { openStore } from '../store/open.js'
 import type { ListedApiKey } from './api-keys.js'
 import { hashPassword } from './password.js'
 import { type PlatformTables, platformSchema } from './store.js'
+import { TOKEN_KEY, Tokens } from './tokens.js'
 import { FIRST_USER, makeFirstUser, type SignIn, type User } from './users.js'
 
 /** Bounds of a chosen password, characters. */
@@ -22,6 +23,8 @@ const EMAIL = /^[^\s@<>,;:"()[\]\\]{1,64}@[A-Za-z0-9.-]{1,190}$/
 export interface UserRegistry {
   /** See `makeFirstUser` of RunningPlatform. */
   makeFirstUser(): Promise<SignIn | undefined>
+  /** A JWT of the first user, as a sign-in gives it; undefined before the platform has started and made the user. */
+  tokenOfFirstUser(): Promise<string | undefined>
   add(email: string, password: string): Promise<User>
   /** Changes the password of a user; tokens of earlier sign-ins are not valid any more. */
   setPassword(email: string, password: string): Promise<User>
@@ -57,6 +60,10 @@ function registryOf(db: Database<PlatformTables>): UserRegistry {
   const { users, apiKeys } = db.read
   return {
     makeFirstUser: () => makeFirstUser(db, now()),
+    async tokenOfFirstUser() {
+      const [user, key] = await Promise.all([users.get(FIRST_USER), db.read.settings.find(TOKEN_KEY)])
+      return user && key && new Tokens(key, db.read).ofSignIn(user)
+    },
     async add(email, password) {
       const name = email.trim()
       if (!EMAIL.test(name)) throw new RangeError('The e-mail address of a user has the form name@host.')

@@ -263,7 +263,8 @@ export function ofWallet(deps: PayDeps) {
 async function* ownWallet(deps: PayDeps, { caller }: Context) {
   const isOpen = (await deps.mode()) === 'open'
   const session = isOpen || !caller ? undefined : await deps.wallets.get(caller.identity)
-  const wallet = isOpen ? deps.options.wallet?.toLowerCase() : session?.address
+  const linked = isOpen ? deps.options.wallet?.toLowerCase() : session?.address
+  const wallet = linked ?? (await deps.owner.walletOf(caller?.identity))?.address
   if (wallet !== undefined) yield { WalletAddress: wallet }
 }
 

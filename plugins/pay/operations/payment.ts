@@ -10,7 +10,7 @@ import { SOURCE, sendAsWallet } from './send.js'
 const amount = z.string()
 
 /** The number of an upload in a path. Throws NoSuchUpload for any other text. */
-function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {
+export function uploadIdOf({ SourceFileUploadId = '' }: Readonly<Record<string, string>>): number {
   if (/^[1-9]\d{0,14}$/.test(SourceFileUploadId)) return Number(SourceFileUploadId)
   throw noSuchUpload(SourceFileUploadId)
 }
@@ -70,6 +70,10 @@ export function getWallet(deps: PayDeps) {
     query: z.strictObject({ 'wallet-address': address.optional().describe('Variant B: the wallet.') }),
     result: z.object({
       WalletAddress: z.string().optional(),
+      Kept: z
+        .boolean()
+        .optional()
+        .describe('True for the wallet that the server keeps for its owner: PayUpload, FundWallet.'),
       Wallet: walletFacts.shown
         .omit({ WalletAddress: true })
         .optional()
@@ -97,8 +101,9 @@ export function getWallet(deps: PayDeps) {
           throw error
         })
       const { WalletAddress = own, ...wallet } = found ?? {}
+      const kept = await deps.owner.walletOf(context.caller?.identity)
       return {
-        ...(WalletAddress !== undefined && { WalletAddress }),
+        ...(WalletAddress !== undefined && { WalletAddress, Kept: WalletAddress.toLowerCase() === kept?.address }),
         ...(found && { Wallet: wallet as Omit<typeof found, 'WalletAddress'> }),
         ...spent,
       }

@@ -1,12 +1,9 @@
-import { badResponse, lenient, signedIdentity, timesOfToken } from 'dealgate/paid'
+import { signedIdentity, timesOfToken } from 'dealgate/paid'
 import { defineCall, S3Error } from 'dealgate/plugin'
 import { z } from 'zod'
 import type { PayDeps } from '../deps.js'
-import { address, apiPath, service } from '../service.js'
+import { address, apiPath, NONCE, nonceFor, service } from '../service.js'
 import { SOURCE, sendOpenly } from './send.js'
-
-/** Most digits of a nonce: wallets sign it as text, and no other text than digits is handed out to be signed. */
-const MAX_NONCE = /^\d{1,78}$/
 
 const aliases = { wallet_address: 'PublicKeyAddress' } as const
 
@@ -22,15 +19,7 @@ export function createWalletNonce(deps: PayDeps) {
     result: z.object({ Nonce: z.string().describe('Digits.') }),
     async answer({ request, body }) {
       await requireSignIn(deps)
-      const answer = await sendOpenly(deps, request, {
-        method: 'POST',
-        path: apiPath('user', 'register'),
-        body: { kind: 'json', value: { public_key_address: body.PublicKeyAddress } },
-      })
-      const { nonce } = service.dataOf(answer, z.object({ nonce: lenient.text }))
-      if (!MAX_NONCE.test(nonce))
-        throw badResponse('The payment service gave a nonce that is not digits: do not sign it.')
-      return { Nonce: nonce }
+      return { Nonce: await service.forClient(() => nonceFor(deps.client, body.PublicKeyAddress, request.signal)) }
     },
   })
 }
@@ -43,7 +32,7 @@ export function createWalletSession(deps: PayDeps) {
     access: 'signed',
     on: { method: 'POST', resource: 'service', path: '/-/pay/v1/wallet/session' },
     body: z.strictObject({
-      Nonce: z.string().regex(MAX_NONCE, 'must be digits'),
+      Nonce: z.string().regex(NONCE, 'must be digits'),
       Signature: z.string().regex(/^0x[0-9a-fA-F]{130}$/, 'must be 0x and 130 hexadecimal digits'),
       PublicKeyAddress: address,
       Network: z
@@ -91,6 +80,26 @@ export function createWalletSession(deps: PayDeps) {
         ...(until !== undefined && { until }),
       })
       return { ...shown, Stored: true }
+    },
+  })
+}
+
+/** For an owner who wants the wallet of the server back. */
+export function unlinkWallet(deps: PayDeps) {
+  return defineCall({
+    name: 'UnlinkWallet',
+    source: SOURCE,
+    summary: 'Unlinks the wallet from the access key. The owner of a server then acts as the one that it keeps.',
+    access: 'signed',
+    on: { method: 'POST', resource: 'service', path: '/-/pay/v1/wallet/unlink' },
+    result: z.object({ Unlinked: z.boolean().describe('False if the access key had no wallet linked to it.') }),
+    async answer(_, context) {
+      let linked = false
+      await deps.wallets.change(signedIdentity(context), () => {
+        linked = true
+        return undefined
+      })
+      return { Unlinked: linked }
     },
   })
 }
