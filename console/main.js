@@ -23,6 +23,10 @@ const loaded = new Map()
 /** What shows uploads below the screens: it follows the first screen. */
 const footer = signal()
 
+/** What an OpenID Connect issuer has added to the address. Its code leaves the address before anything else is done. */
+let added = location.search
+if (added !== '') history.replaceState(null, '', `${location.pathname}${location.hash}`)
+
 const app = document.getElementById('app')
 const config = await untilRead()
 await resume()
@@ -48,7 +52,14 @@ function NoAnswer() {
 }
 
 function App() {
-  return session.value === null ? html`<${SignIn} config=${config} />` : html`<${Shell} />`
+  return session.value === null ? html`<${SignIn} config=${config} takeReturn=${takeReturn} />` : html`<${Shell} />`
+}
+
+/** Gives it once: a code counts for one sign-in. */
+function takeReturn() {
+  const answer = new URLSearchParams(added)
+  added = ''
+  return answer.has('code') || answer.has('error') ? answer : undefined
 }
 
 function Shell() {

@@ -5,6 +5,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/time.js'
 import { parseWebhook, parseWebhookSecret } from '../../plugins/notifications/webhooks.js'
 import { parseQuirks } from '../../services/gateway/legacy/quirks.js'
 import { parseS3Url } from '../../services/store/s3-location.js'
+import { parseRole, readIssuer } from '../oidc/roles.js'
 import type { PluginUse } from '../process/load-plugins.js'
 
 export const regionName = text('name', 'letters, digits and - only', /^[A-Za-z0-9-]{1,64}$/)
@@ -24,6 +25,14 @@ export const quirks = checkedText('names', 'none, legacy, or names of quirks joi
 export const webhook = checkedText('name=url', 'a name, = and an http or https URL', parseWebhook)
 
 export const webhookSecret = checkedText('name=secret', 'the name of a webhook, = and a secret', parseWebhookSecret)
+
+export const oidcIssuer = checkedText('url', 'an https URL without a query, or http on this machine', readIssuer)
+
+export const oidcRole = checkedText(
+  'id:claim=value',
+  'an access key id, :, the name of a claim, = and its value',
+  parseRole,
+)
 
 export const s3Place = checkedText('url', 'like s3://bucket/prefix?endpoint=https://host&region=us-east-1', parseS3Url)
 

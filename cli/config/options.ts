@@ -29,6 +29,7 @@ import {
   url,
   wordOrPath,
 } from './kinds.js'
+import { oidcOptions } from './oidc-options.js'
 import { type Option, option } from './option.js'
 import {
   connectionOptions,
@@ -136,6 +137,7 @@ export const options = Object.freeze({
   consoleEndpoint: option('Console', origin(), {
     help: 'Address of the S3 endpoint as browsers reach it, if a reverse proxy stands before it. Without it, the console calls the port of the endpoint on the host that serves the console.',
   }),
+  ...oidcOptions,
 
   gatewayUrl: option('Gateway', httpUrl(), {
     main: true,

@@ -96,6 +96,27 @@ export const rules: readonly Rule[] = [
       .filter(given)
       .map((name) => `${flagOf(name)} is for the console: leave it out, or give ${flagOf('consolePort')} a port`)
   },
+  (given) => {
+    if (!given('oidcIssuer')) {
+      return (['oidcClientId', 'oidcAudience', 'oidcRole', 'oidcScope'] as const)
+        .filter(given)
+        .map((name) => `${flagOf(name)} needs ${flagOf('oidcIssuer')}`)
+    }
+    if (given('oidcClientId') || given('oidcAudience')) return []
+    return [`${flagOf('oidcIssuer')} needs ${flagOf('oidcClientId')}, or ${flagOf('oidcAudience')}`]
+  },
+  (given, value) => {
+    if (!given('oidcClientId') || given('consoleUrl')) return []
+    if (value('consolePort') === 'off')
+      return [`${flagOf('oidcClientId')} is for the console: give ${flagOf('oidcAudience')} instead`]
+    // The issuer sends users back to one address, which no request may choose.
+    if (/^(?:localhost|127\..*|::1)$/.test(value('host'))) return []
+    return [`${flagOf('oidcClientId')} needs ${flagOf('consoleUrl')}, the address to which the issuer sends users back`]
+  },
+  (_given, value) => {
+    const scopes = value('oidcScope').split(' ')
+    return scopes.includes('openid') ? [] : [`${flagOf('oidcScope')} must have the word openid`]
+  },
   (_given, value) => {
     const port = value('consolePort')
     if (port === 'off' || port === 0 || port !== value('port')) return []

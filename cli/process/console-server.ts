@@ -18,6 +18,19 @@ export interface ConsoleTarget {
   /** Its address for browsers, if it is another one: behind a reverse proxy. */
   readonly url?: string | undefined
   readonly region: string
+  /** How users sign in at an OpenID Connect issuer; undefined without one. */
+  readonly oidc?: ConsoleSignIn
+}
+
+interface ConsoleSignIn {
+  readonly issuer: {
+    readonly issuer: string
+    /** What a page asks to sign in, and why that is not possible now. */
+    origins(): Promise<{ readonly origins: readonly string[]; readonly problem?: string }>
+  }
+  readonly clientId: string
+  readonly scope: string
+  readonly redirectUri: string
 }
 
 interface ConsoleOptions {
@@ -84,14 +97,18 @@ async function answer(
   if (isForS3(incoming.headers, incoming.url ?? '')) return answerS3(outgoing, target, incoming.headers.host ?? '')
   if (incoming.method !== 'GET' && incoming.method !== 'HEAD') return refuse(outgoing, 405, { allow: 'GET, HEAD' })
   if (target === undefined) return refuse(outgoing, 503, { 'retry-after': '1' })
-  const headers = securityHeaders(target, incoming.headers.host ?? '')
+  const name = path === '/' ? '/index.html' : path
+  const document = path === '/config.json' || name.endsWith('.html')
+  // Only a document has a policy of its own; other files do not wait for an issuer.
+  const issuer = document ? await target.oidc?.issuer.origins() : undefined
+  const headers = securityHeaders(target, incoming.headers.host ?? '', issuer?.origins)
   if (path === '/config.json') {
     const { url, at, region } = target
     const { port, protocol } = new URL(at)
-    const text = JSON.stringify({ endpoint: url ?? null, scheme: protocol, port, region, version: version() })
+    const oidc = signInFacts(target.oidc, issuer?.problem)
+    const text = JSON.stringify({ endpoint: url ?? null, scheme: protocol, port, region, version: version(), oidc })
     return sendText(outgoing, text, { ...headers, 'content-type': 'application/json' }, incoming.method)
   }
-  const name = path === '/' ? '/index.html' : path
   const file = FILE.test(name) ? await found(join(folder, name)) : undefined
   if (file === undefined) return refuse(outgoing, 404, headers)
   const encoding = /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? '')) ? 'gzip' : undefined
@@ -104,6 +121,13 @@ async function answer(
   const bytes = await readFile(join(folder, name))
   if (encoding === undefined) return sendText(outgoing, bytes, all, incoming.method)
   sendText(outgoing, await compress(bytes), { ...all, 'content-encoding': encoding }, incoming.method)
+}
+
+/** What the pages are told of the sign-in at an issuer; null without one. */
+function signInFacts(oidc: ConsoleSignIn | undefined, problem: string | undefined) {
+  if (oidc === undefined) return null
+  const { issuer, ...facts } = oidc
+  return { issuer: issuer.issuer, ...facts, ...(problem !== undefined && { problem }) }
 }
 
 async function found(path: string): Promise<{ size: number; mtimeMs: number } | undefined> {
@@ -135,8 +159,9 @@ function refuse(outgoing: ServerResponse, status: number, headers: Headers): voi
  * A page of the console loads its own files alone, sends requests to the S3 endpoint alone, has no frame, and is in
  * none. Bytes that are stored come only as `blob:` of a type that the page has chosen; sounds and films, which may be
  * large, from the endpoint.
+ * @param more origins that the page may ask, too
  */
-function securityHeaders(target: ConsoleTarget, host: string): Headers {
+function securityHeaders(target: ConsoleTarget, host: string, more: readonly string[] = []): Headers {
   const endpoint = endpointFor(target, host)
   const policy = [
     "default-src 'none'",
@@ -144,7 +169,7 @@ function securityHeaders(target: ConsoleTarget, host: string): Headers {
     "style-src 'self'",
     "img-src 'self' blob:",
     `media-src ${endpoint}`,
-    `connect-src 'self' ${endpoint}`,
+    ["connect-src 'self'", endpoint, ...more].join(' '),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

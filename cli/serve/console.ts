@@ -4,6 +4,7 @@ import type { ConsoleAddress } from '../../src/server/console-address.js'
 import { listenFailure } from '../command.js'
 import { type Config, isGiven } from '../config/config.js'
 import { type ConsoleTarget, serveConsole } from '../process/console-server.js'
+import { issuerOf } from './oidc.js'
 import { type Prepare, ready } from './reload.js'
 import { certificatesOf, useCertificates } from './server-options.js'
 
@@ -25,6 +26,8 @@ export async function openConsole(config: Config, log: Logger, cleanup: CleanupS
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
   let target: ConsoleTarget | undefined
+  // The pages only need to know where it is: tokens are verified by the endpoint.
+  const issuer = await issuerOf(config, () => '', log)
   const serving = await serveConsole({ host, port, tls, target: () => target, log }).catch((error) => {
     // Other stores have their consoles at this port, too. The default must not keep a server from starting.
     if (!isGiven(config, 'consolePort') && error.code === 'EADDRINUSE') return undefined
@@ -39,7 +42,13 @@ export async function openConsole(config: Config, log: Logger, cleanup: CleanupS
   return {
     address: { at: serving.url, url },
     begin(endpoint) {
-      target = { at: endpoint, url: consoleEndpoint, region }
+      const oidc = issuer &&
+        config.oidcClientId !== undefined && {
+          ...{ issuer, clientId: config.oidcClientId, scope: config.oidcScope },
+          // Never by the name in a request: the issuer sends its code there.
+          redirectUri: new URL('/', url ?? serving.url).href,
+        }
+      target = { at: endpoint, url: consoleEndpoint, region, ...(oidc && { oidc }) }
     },
     prepare: async (next) => ready(useCertificates(tls, next)),
   }

@@ -31,6 +31,7 @@ import { serve } from '../process/listen.js'
 import { accountKeysOf, type GatewayInUse, gatewayClientOf } from './gateway.js'
 import { openManaged } from './managed.js'
 import { openLogFiles } from './observability.js'
+import { issuerOf } from './oidc.js'
 import { openReadsOf, withReads } from './reads.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
 import { certificatesOf, givenCertificates, useCertificates } from './server-options.js'
@@ -105,6 +106,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     ...logFiles,
     metrics,
     ...(scrape && { scrape }),
+    webIdentities: await issuerOf(config, () => identities.owner, log),
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => options.reload(requestId),
     shownOptions: () => shownOptions(current),

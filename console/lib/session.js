@@ -6,6 +6,8 @@ import { Signer } from './signer.js'
 const KEPT = 'dealgate-session'
 /** The time of the last input, beside the session that is kept. */
 const LAST_INPUT = 'dealgate-last-input'
+/** What the sign-in at an issuer needs on the return from there. */
+export const ISSUER_KEPT = 'dealgate-oidc'
 /** Without any input for so long, the console is locked, ms. */
 const IDLE_MS = 15 * 60_000
 const SESSION_SECONDS = 12 * 3600
@@ -15,7 +17,7 @@ const ENDED = 'The session has ended. Sign in again.'
 /** How the names of calls begin that change nothing. */
 const READING = ['Get', 'List', 'Describe', 'Quote']
 
-/** The client of the session, with { expires, readOnly, pairId? } beside endpoint and signer; null without a session. */
+/** The client of the session, with { expires, readOnly, pairId?, user? } beside endpoint and signer; null without a session. */
 export const session = signal(null)
 
 /** Why the session has ended; '' at the start. */
@@ -56,17 +58,37 @@ export async function signIn(pair, { readOnly = false, stay = false } = {}) {
 }
 
 /** Signs in a user of the task platform, whose password is exchanged for a session at once. Throws ApiError. */
-export async function signInUser({ email, password }, { readOnly = false, stay = false } = {}) {
-  const client = { endpoint: endpointOf(config) }
+export async function signInUser({ email, password }, wishes) {
   const login = { path: '/-/task/v1/sign-in', json: { Email: email, Password: password } }
-  const { AuthToken: token } = await sendJson(client, login)
-  let got = await assumed(client, token)
+  const { AuthToken: token } = await sendJson({ endpoint: endpointOf(config) }, login)
+  await signInByToken(token, { role: 'platform-user', user: email }, wishes)
+}
+
+/**
+ * Exchanges a token for a session, and forgets it. Throws ApiError.
+ * @param as { role, user }: the name of a role that the token gives, and that of the user, which is shown
+ */
+export async function signInByToken(token, { role, user }, { readOnly = false, stay = false } = {}) {
+  const client = { endpoint: endpointOf(config) }
+  let got = await assumed(client, token, role)
   if (readOnly) {
     const signer = await Signer.of({ ...got, region: config.region })
-    got = { ...(await assumed(client, token, await readOnlyPolicy({ ...client, signer }))), readOnly }
+    got = { ...(await assumed(client, token, role, await readOnlyPolicy({ ...client, signer }))), readOnly }
   }
+  got.user = user
   if (stay) sessionStorage.setItem(KEPT, JSON.stringify(got))
   await open(got)
+}
+
+/** The user of a token of the issuer, and the names of the roles that it gives: { user, roles }. Throws ApiError. */
+export async function rolesOf(token) {
+  const answer = await sts(
+    { endpoint: endpointOf(config) },
+    { Action: 'ListWebIdentityRoles', WebIdentityToken: token },
+  )
+  const result = answer.child('ListWebIdentityRolesResult')
+  const roles = result.child('Roles').all('member')
+  return { user: result.get('SubjectFromWebIdentityToken'), roles: roles.map((role) => role.get('RoleName')) }
 }
 
 /** Uses the session that this tab has kept, if there is one. */
@@ -82,9 +104,11 @@ export async function resume() {
   }
 }
 
-async function open({ expires, readOnly, pairId, ...credentials }) {
+async function open({ expires, readOnly, pairId, user, ...credentials }) {
+  // One that was left off.
+  sessionStorage.removeItem(ISSUER_KEPT)
   const signer = await Signer.of({ ...credentials, region: config.region })
-  session.value = { endpoint: endpointOf(config), signer, expires, readOnly, pairId }
+  session.value = { endpoint: endpointOf(config), signer, expires, readOnly, pairId, user }
   signedOutBecause.value = ''
 }
 
@@ -129,10 +153,10 @@ async function exchanged(client, readOnly) {
   return { ...credentialsOf(answer, 'GetSessionTokenResult'), readOnly, pairId: client.signer.accessKeyId }
 }
 
-async function assumed(client, token, policy) {
+async function assumed(client, token, role, policy) {
   const answer = await sts(client, {
     Action: 'AssumeRoleWithWebIdentity',
-    RoleArn: 'arn:aws:iam::000000000000:role/platform-user',
+    RoleArn: `arn:aws:iam::000000000000:role/${role}`,
     RoleSessionName: 'console',
     WebIdentityToken: token,
     DurationSeconds: SESSION_SECONDS,

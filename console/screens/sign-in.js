@@ -1,14 +1,80 @@
-import { html } from '../lib/html.js'
+import { visibleText } from '../lib/format.js'
+import { html, useEffect, useState } from '../lib/html.js'
 import { endpointOf, signedOutBecause, signIn, signInUser } from '../lib/session.js'
 import { Check, Field, Form } from '../parts/form.js'
+import { Name } from '../parts/name.js'
 
-/** The form for the key pair, or why there can be none. */
-export function SignIn({ config }) {
+/**
+ * The form for the key pair, or why there can be none.
+ * @param config as in config.json; @param takeReturn gives what an OpenID Connect issuer has added to the address
+ */
+export function SignIn({ config, takeReturn }) {
+  const { oidc } = config
   return html`<main id="main" class="narrow">
     <h1>Sign in to dealgate</h1>
     ${signedOutBecause.value && html`<p class="problem" role="status">${signedOutBecause.value}</p>`}
-    ${globalThis.isSecureContext ? html`<${KeyPair} config=${config} /><${User} />` : html`<${Insecure} />`}
+    ${!globalThis.isSecureContext && html`<${Insecure} />`}
+    ${globalThis.isSecureContext && oidc && html`<${Issuer} oidc=${oidc} takeReturn=${takeReturn} />`}
+    ${globalThis.isSecureContext && html`<${KeyPair} config=${config} /><${User} />`}
   </main>`
+}
+
+/** The sign-in at the issuer: the button that leaves for it, and after the return what came of it. */
+function Issuer({ oidc, takeReturn }) {
+  const [returned] = useState(takeReturn)
+  const [wishes, setWishes] = useState({})
+  const [{ roles, signIn, problem, waits, leaves }, setState] = useState({ waits: returned !== undefined })
+  useEffect(() => {
+    if (returned === undefined) return
+    const end = async () => {
+      const { returnFromIssuer } = await import('../lib/oidc.js')
+      const got = await returnFromIssuer(returned, oidc)
+      if (got.roles.length === 1) await got.signIn(got.roles[0])
+      else setState(got)
+    }
+    end().catch((error) => setState({ problem: error.message }))
+  }, [])
+  const host = new URL(oidc.issuer).host
+  if (waits) return html`<p role="status">Signing in with <${Name} text=${host} />…</p>`
+  if (roles) return html`<${Roles} roles=${roles} signIn=${signIn} />`
+  const leave = async () => {
+    setState({ leaves: true })
+    try {
+      const { leaveForIssuer } = await import('../lib/oidc.js')
+      await leaveForIssuer(oidc, wishes)
+    } catch (error) {
+      setState({ problem: error.message })
+    }
+  }
+  const wish = (name) => ({
+    checked: wishes[name] === true,
+    onChange: (event) => setWishes({ ...wishes, [name]: event.target.checked }),
+  })
+  const home = new URL(oidc.redirectUri)
+  const at = (text) => html`<section aria-label="Sign in with the issuer">
+    ${problem && html`<p class="problem" role="alert"><${Name} text=${problem} /></p>`} ${text}
+  </section>`
+  if (oidc.problem)
+    return at(html`<p class="problem" role="status"><${Name} text=${oidc.problem} /> A key pair works without it.</p>`)
+  // The issuer sends browsers back to one address, where alone this tab can find what it has kept.
+  if (location.origin !== home.origin)
+    return at(html`<p>The sign-in with <${Name} text=${host} /> works at <a href=${home.href}>${home.origin}</a>.</p>`)
+  return at(html`<p><button type="button" class="main" disabled=${leaves} onClick=${leave}>Sign in with ${host}</button></p>
+    <details>
+      <summary>Options</summary>
+      <${Check} label="Read only" hint="The session can then change nothing, whatever the role may do." input=${wish('readOnly')} />
+      <${Check} label="Stay signed in in this tab" hint="Keeps the session until the tab is closed." input=${wish('stay')} />
+    </details>
+    <h2>Or with a key pair</h2>`)
+}
+
+/** A role is a key pair of the server, whose rights the session gets. */
+function Roles({ roles, signIn }) {
+  return html`<${Form} action=${(values) => signIn(values.get('role'))} submit="Sign in">
+    <${Field} label="Role" kind="select" hint="The session has the rights of the key pair of this name." input=${{ name: 'role' }}>
+      ${roles.map((role) => html`<option value=${role}>${visibleText(role)}</option>`)}
+    <//>
+  <//>`
 }
 
 function KeyPair({ config }) {

@@ -60,6 +60,28 @@ export interface Session {
 /** Looks up an S3 key pair. Returns undefined for an unknown access key id. */
 export type Credentials = (accessKeyId: string) => Identity | undefined | Promise<Identity | undefined>
 
+/** The tokens of an OpenID Connect issuer, which STS exchanges for credentials with the rights of a key pair. */
+export interface WebIdentities {
+  /** The claim `iss` of its tokens. */
+  readonly issuer: string
+  /** Verifies a token, and returns what it gives its holder, or why it is not accepted. */
+  verify(token: string): Promise<WebIdentity | RefusedToken>
+}
+
+export interface WebIdentity {
+  readonly subject: string
+  readonly audience: string
+  /** Access key ids of the key pairs whose rights the holder may have, the first choice first; may be empty. */
+  readonly keys: readonly string[]
+}
+
+export interface RefusedToken {
+  /** A sentence for the client, without any part of the token. */
+  readonly problem: string
+  /** `later`: the issuer could not be asked. */
+  readonly kind: 'invalid' | 'expired' | 'later'
+}
+
 /** How to read and verify the body of an authenticated request. */
 export type PayloadMode =
   /** x-amz-content-sha256 holds the lower-case hex digest of the body. */

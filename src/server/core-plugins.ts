@@ -33,6 +33,8 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
     sessions: { issue: noGateway },
     principals: { keep: noGateway },
     acceptedTokens: { accountOf: noGateway },
+    webIdentities: undefined,
+    keyPairs: noGateway,
     limits: { run: noGateway },
     ownAccount: noGateway,
     policyProblem: noGateway,
@@ -114,6 +116,7 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     credentials: (accessKeyId) => credentials(accessKeyId),
     ownAccount: ownAccountOf(options.gateway),
     policyProblem,
+    webIdentities: options.webIdentities,
     now: options.now ?? Date.now,
     tokenUse: caches.tokens,
   })

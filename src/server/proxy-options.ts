@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
 import type { Ownership } from '../api/access.js'
-import type { Credentials, GatewayAccount, Identity } from '../api/identity.js'
+import type { Credentials, GatewayAccount, Identity, WebIdentities } from '../api/identity.js'
 import type { Limits } from '../api/limits.js'
 import type { Plugin } from '../api/plugin.js'
 import type { State } from '../api/state.js'
@@ -38,6 +38,8 @@ export interface ProxyOptions {
   }
   /** The accepted S3 key pairs: a list, or a look-up function. */
   identities: readonly Identity[] | Credentials
+  /** The OpenID Connect issuer whose tokens AssumeRoleWithWebIdentity accepts; default none. */
+  webIdentities?: WebIdentities | undefined
   /** Folder for records, staged parts and spooled bodies, used by one process at a time. Required without `state`. */
   data?: string
   /** In a process that shares `data` with other processes of one server. */

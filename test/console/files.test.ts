@@ -135,7 +135,8 @@ async function served(t: Test, server: Dealgate): Promise<void> {
   }
   const config = (await (await fetch(`${server.console}/config.json`)).json()) as Record<string, unknown>
   t.match(config, { endpoint: null, scheme: 'http:', port: new URL(server.endpoint).port, region: 'us-east-1' })
-  t.same(Object.keys(config).sort(), ['endpoint', 'port', 'region', 'scheme', 'version'], 'no secret')
+  t.same(Object.keys(config).sort(), ['endpoint', 'oidc', 'port', 'region', 'scheme', 'version'], 'no secret')
+  t.equal(config.oidc, null)
   for (const path of [
     '/../package.json',
     '/%2e%2e/package.json',

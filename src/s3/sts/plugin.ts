@@ -3,7 +3,7 @@ import { ClientRate } from '../../../common/client-rate.js'
 import { S3Error } from '../../../common/errors/s3-error.js'
 import { hasLoneSurrogate, parseJson, repeatedName } from '../../../common/json.js'
 import type { CacheUse } from '../../../common/metrics.js'
-import { element, XML_DECLARATION } from '../../../common/xml.js'
+import { element } from '../../../common/xml.js'
 import type { Context } from '../../api/context.js'
 import type { Credentials, GatewayAccount } from '../../api/identity.js'
 import type { Plugin } from '../../api/plugin.js'
@@ -13,20 +13,18 @@ import { isStsCall } from '../../auth/authenticate.js'
 import { canonicalId } from '../../auth/credentials.js'
 import type { Sessions } from '../../auth/signer.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
-import { STS_NAMESPACE } from '../../http/error-reply.js'
-import { xml } from '../../http/reply.js'
 import { defineOperation } from '../../plugins/define-plugin.js'
 import { AcceptedTokens } from './accepted-tokens.js'
+import { assumedRoleArn, credentialsElement, MAX_TOKEN, stsReply, tooLarge } from './answers.js'
 import { Parameters, readIdentityToken, stsError } from './parameters.js'
 import { Principals, principalOf } from './principals.js'
 import { sessionKey } from './sealing.js'
-import { SealedSessions, type TemporaryCredentials } from './sessions.js'
+import { SealedSessions } from './sessions.js'
+import { assumeKeyPair, listRoles, type WebIdentityDeps } from './web-identity.js'
 
-export interface StsDeps {
-  readonly sessions: Pick<SealedSessions, 'issue'>
+export interface StsDeps extends WebIdentityDeps {
   readonly principals: Pick<Principals, 'keep'>
   readonly acceptedTokens: Pick<AcceptedTokens, 'accountOf'>
-  readonly limits: Pick<ClientRate, 'run'>
   /** The account of the server itself. */
   readonly ownAccount: () => Promise<GatewayAccount>
   /** Returns what is wrong with a session policy; undefined if nothing is. */
@@ -48,7 +46,7 @@ function securityTokenService(deps: StsDeps) {
     name: 'SecurityTokenService',
     source: 'https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html',
     partly:
-      'Actions: AssumeRoleWithWebIdentity with a token of the task platform, GetSessionToken for a key pair, and GetCallerIdentity.',
+      'Actions: AssumeRoleWithWebIdentity with a token of the task platform or of an OpenID Connect issuer, ListWebIdentityRoles, GetSessionToken for a key pair, and GetCallerIdentity.',
     access: 'public',
     action: 'none',
     on: { method: 'POST', resource: 'service' },
@@ -65,6 +63,7 @@ function securityTokenService(deps: StsDeps) {
       if (action === undefined) throw stsError('MissingAction', 'The request has no parameter Action.')
       if (parameters.get('Version') === VERSION) {
         if (action === ACTION) return assumeRole(request, parameters, deps)
+        if (action === 'ListWebIdentityRoles') return listRoles(request, parameters, deps)
         if (action === 'GetSessionToken') return sessionToken(request.id, parameters, context, deps)
         if (action === 'GetCallerIdentity') {
           parameters.refuseOthers(['Action', 'Version'])
@@ -73,7 +72,7 @@ function securityTokenService(deps: StsDeps) {
       }
       throw stsError(
         'InvalidAction',
-        `This server has ${ACTION}, GetSessionToken and GetCallerIdentity of version ${VERSION}.`,
+        `This server has ${ACTION}, ListWebIdentityRoles, GetSessionToken and GetCallerIdentity of version ${VERSION}.`,
       )
     },
   })
@@ -91,9 +90,6 @@ interface Duration {
 
 const ROLE_SECONDS: Duration = { min: 900, max: 43_200, byDefault: 3600 }
 const KEY_PAIR_SECONDS: Duration = { min: 900, max: 129_600, byDefault: 43_200 }
-
-/** Longest session token, characters: clients send it in a header, and servers accept 16 KiB of headers. */
-const MAX_TOKEN = 8192
 
 /**
  * Issues temporary credentials for the gateway account of a user of the task platform, whose token this exchanges at
@@ -118,6 +114,10 @@ async function assumeRole(
   const policy = readPolicy(parameters, deps)
   const claims = readIdentityToken(identityToken)
   const now = deps.now()
+  if (claims.issuer !== undefined && claims.issuer === deps.webIdentities?.issuer) {
+    const expires = wholeSecond(now + seconds * 1000)
+    return assumeKeyPair(request, { role, identityToken, policy, expires }, deps)
+  }
   const ending = claims.expires ?? Number.POSITIVE_INFINITY
   if (ending <= now) throw stsError('ExpiredTokenException', 'The web identity token has expired: sign in again.')
   const account = await deps.limits.run(networkOf(request.remoteAddress), () => exchange(deps, identityToken))
@@ -174,16 +174,6 @@ function wholeSecond(time: number): number {
   return Math.floor(time / 1000) * 1000
 }
 
-function credentialsElement(issued: TemporaryCredentials, expires: number): string {
-  const content = [
-    element('AccessKeyId', issued.accessKeyId),
-    element('SecretAccessKey', issued.secretAccessKey),
-    element('SessionToken', issued.sessionToken),
-    element('Expiration', new Date(expires).toISOString().replace('.000Z', 'Z')),
-  ]
-  return `<Credentials>${content.join('')}</Credentials>`
-}
-
 async function exchange({ acceptedTokens }: StsDeps, identityToken: string): Promise<GatewayAccount> {
   const account = await acceptedTokens.accountOf(identityToken).catch((error: unknown) => {
     if (error instanceof S3Error && error.code === 'NotImplemented') throw error
@@ -214,17 +204,6 @@ function readPolicy(parameters: Parameters, { policyProblem }: StsDeps): Readonl
   return document as Readonly<Record<string, unknown>>
 }
 
-function tooLarge(hasPolicy: boolean): S3Error {
-  return hasPolicy
-    ? stsError('PackedPolicyTooLarge', 'The policy and the web identity token are too large for a session token.')
-    : stsError('ValidationError', 'The web identity token is too large for a session token.')
-}
-
-/** `arn:aws:sts::<canonical id>:assumed-role/<role>/<session>`. */
-function assumedRoleArn(account: string, { role, name }: { readonly role: string; readonly name: string }): string {
-  return `arn:aws:sts::${account}:assumed-role/${role.slice(role.lastIndexOf('/') + 1)}/${name}`
-}
-
 /**
  * Says who has signed the request. The account is the canonical id, as ListBuckets and policies name it.
  * https://docs.aws.amazon.com/STS/latest/APIReference/API_GetCallerIdentity.html
@@ -246,20 +225,10 @@ function missingAuthentication(): S3Error {
   return stsError('MissingAuthenticationToken', 'Request is missing Authentication Token')
 }
 
-/**
- * The answer of an action of the security token service.
- * @param content markup of the result
- */
-function stsReply(action: string, content: string, requestId: string): Reply {
-  const result = `<${action}Result>${content}</${action}Result>`
-  const metadata = `<ResponseMetadata>${element('RequestId', requestId)}</ResponseMetadata>`
-  return xml(`${XML_DECLARATION}<${action}Response xmlns="${STS_NAMESPACE}">${result}${metadata}</${action}Response>`)
-}
-
 /** Each exchange of a token of the platform is a call to the gateway. */
 const EXCHANGES = { burst: 60, perSecond: 1, concurrency: { total: 32, perClient: 8 } }
 
-interface OpenStsOptions extends Pick<StsDeps, 'ownAccount' | 'now' | 'policyProblem'> {
+interface OpenStsOptions extends Pick<StsDeps, 'ownAccount' | 'now' | 'policyProblem' | 'webIdentities'> {
   readonly state: Pick<State, 'records'>
   readonly pool: Pick<GatewayPool, 'keyPairOf'>
   /** Key pairs that are not temporary. */
@@ -283,6 +252,6 @@ export function openSts({ state, pool, credentials, tokenUse, ...given }: OpenSt
   const principals = new Principals(state, key, given.ownAccount)
   const sessions = new SealedSessions({ key, acceptedTokens, credentials, ...given })
   const limits = new ClientRate(EXCHANGES, () => stsError('Throttling', 'Rate exceeded'), clock)
-  const parts: StsDeps = { sessions, principals, acceptedTokens, limits, ...given }
+  const parts: StsDeps = { sessions, principals, acceptedTokens, limits, keyPairs: credentials, ...given }
   return { parts, sessions, credentials: async (name) => (await credentials(name)) ?? principals.find(name) }
 }

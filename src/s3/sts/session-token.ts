@@ -30,6 +30,10 @@ const ofKeyPair = z.object({
   i: z.string(),
   /** Hash of its secret. */
   h: z.string(),
+  /** Name of the session of a web identity. */
+  n: z.string().optional(),
+  /** ARN of the role of a web identity. */
+  r: z.string().optional(),
 })
 
 const content = z.union([ofPlatform, ofKeyPair])

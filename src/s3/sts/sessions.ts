@@ -38,6 +38,8 @@ interface PlatformSession extends Terms {
 /** A session for a key pair, on which it depends. */
 interface KeyPairSession extends Terms {
   readonly keyPair: Identity
+  /** The web identity that has it in place of the holder of the key pair. */
+  readonly web?: { readonly name: string; readonly role: string }
 }
 
 /** Temporary credentials, as their user gets them. */
@@ -122,7 +124,10 @@ export class SealedSessions implements Sessions {
     const content = openToken(await this.#options.key(), accessKeyId, token)
     if (!content) throw new S3Error('InvalidToken')
     const terms = { expires: content.e, ...(content.p && { policy: content.p }) }
-    if ('i' in content) return { content, admit: this.#admitKeyPair(content, { name: accessKeyId, ...terms }) }
+    if ('i' in content) {
+      const { n: name = accessKeyId, r: role } = content
+      return { content, admit: this.#admitKeyPair(content, { name, ...(role && { role }), ...terms }) }
+    }
     return { content, admit: await this.#admitAccount(content, { name: content.n, role: content.r, ...terms }) }
   }
 
@@ -154,8 +159,11 @@ export class SealedSessions implements Sessions {
 /** What the token of a session names as what it depends on. */
 function dependsOn(
   session: PlatformSession | KeyPairSession,
-): Pick<OfPlatform, 'a' | 'j' | 'n' | 'r'> | Pick<OfKeyPair, 'i' | 'h'> {
-  if ('keyPair' in session) return { i: session.keyPair.accessKeyId, h: hashOf(session.keyPair.secretAccessKey) }
+): Pick<OfPlatform, 'a' | 'j' | 'n' | 'r'> | Pick<OfKeyPair, 'i' | 'h' | 'n' | 'r'> {
+  if ('keyPair' in session) {
+    const { keyPair, web } = session
+    return { i: keyPair.accessKeyId, h: hashOf(keyPair.secretAccessKey), ...(web && { n: web.name, r: web.role }) }
+  }
   const { account, identityToken, name, role } = session
   return { a: [account.accessKey, account.secretKey], j: identityToken, n: name, r: role }
 }
