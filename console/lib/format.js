@@ -73,6 +73,21 @@ export function parseAmount(text) {
   return BigInt(whole + part.padEnd(18, '0'))
 }
 
+/** Significant digits of a short amount. */
+const DIGITS = 4
+/** An amount of so many characters is short enough. */
+const SHORT = 10
+
+/** The first digits of a long decimal, after `≈`; any other text stays as it is. */
+export function shortAmount(text) {
+  const [, whole, part = ''] = /^(\d+)(?:\.(\d+))?$/.exec(text) ?? []
+  if (whole === undefined || text.length <= SHORT) return text
+  const zeros = whole === '0' ? /^0*/.exec(part)[0].length : 0
+  const kept = part.slice(0, Math.max(whole === '0' ? zeros + DIGITS : DIGITS, 0)).replace(/0+$/, '')
+  const short = kept === '' ? whole : `${whole}.${kept}`
+  return Number(short) === Number(text) && short.length >= text.replace(/0+$/, '').length ? short : `≈ ${short}`
+}
+
 export function formatAmount(amount) {
   return formatUnits(String(amount), 18)
 }

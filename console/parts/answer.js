@@ -1,6 +1,10 @@
 import { html } from '../lib/html.js'
+import { Copied } from './copy.js'
 import { Name } from './name.js'
 import { Facts, Table } from './table.js'
+
+/** Identifiers by content, and hashes: nobody reads them to the end. */
+const IDENTIFIER = /^(?:[0-9a-f-]{36})?(?:baf[a-z0-9]{50,}|baga[a-z0-9]{50,}|Qm[A-Za-z0-9]{44}|0x[0-9a-f]{40,64})$/
 
 /** Members that are shown beside the others, as controls of the page. */
 const PAGING = ['IsTruncated', 'NextContinuationToken']
@@ -56,5 +60,6 @@ function Value({ title, value }) {
   if (typeof value === 'object') {
     return html`<details><summary>${Object.keys(value).length} members</summary><${Answer} title=${title} value=${value} /></details>`
   }
+  if (IDENTIFIER.test(value)) return html`<${Copied} text=${value} what="the identifier" />`
   return html`<${Name} text=${value} />`
 }

@@ -7,9 +7,9 @@ import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Dialog } from '../parts/dialog.js'
 import { Field, Form } from '../parts/form.js'
+import { Known } from '../parts/known.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
-import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 import { capFacts, EPOCHS_PER_DAY, orderDeal, quoteOf, TermFields, termsOf } from './archive.js'
 
@@ -172,6 +172,6 @@ function columns(states) {
 }
 
 function Outcome({ job, status, problem }) {
-  return html`${job && html`<a href=${linkTo(['jobs', job])}><${State} of=${status} /></a>`}
+  return html`${job && html`<a href=${linkTo(['jobs', job])}><${Known} kind="job" of=${status} /></a>`}
     ${problem && html`<p>${!job && 'Failed: '}<${Name} text=${problem} /></p>`}`
 }

@@ -4,6 +4,7 @@ import { formatBytes } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
+import { Amount } from '../parts/amount.js'
 import { Confirm } from '../parts/dialog.js'
 import { Check, Field, Form } from '../parts/form.js'
 import { Name } from '../parts/name.js'
@@ -71,6 +72,9 @@ export async function orderDeal(bucket, key, json, signal) {
   return JobId
 }
 
+/** A warning about what is chosen here. */
+const CHOSEN = /^No MinerId is stated/
+
 function Quote({ quote: { Bytes, PieceSize, Candidates = [], Warnings = [], Currency, DailyCap, LeftToday }, choose }) {
   const columns = [
     { name: 'Provider', by: ({ MinerId }) => MinerId, cell: ({ MinerId }) => html`<${Name} text=${MinerId} />` },
@@ -79,7 +83,12 @@ function Quote({ quote: { Bytes, PieceSize, Candidates = [], Warnings = [], Curr
       by: ({ Location }) => Location ?? '',
       cell: ({ Location }) => html`<${Name} text=${Location} />`,
     },
-    { name: `Total (${Currency})`, by: ({ Total }) => Number(Total), number: true, cell: ({ Total }) => Total },
+    {
+      name: `Total (${Currency})`,
+      by: ({ Total }) => Number(Total),
+      number: true,
+      cell: ({ Total }) => html`<${Amount} of=${Total} />`,
+    },
     { name: 'Score', by: ({ Score }) => Score ?? 0, number: true, cell: ({ Score }) => Score },
     {
       name: 'Choice',
@@ -89,14 +98,14 @@ function Quote({ quote: { Bytes, PieceSize, Candidates = [], Warnings = [], Curr
   ]
   return html`<h2>Quote</h2>
     <${Facts} facts=${[['Object', formatBytes(Bytes)], ['Piece', formatBytes(PieceSize)], ...capFacts(DailyCap, LeftToday, Currency)]} />
-    ${Warnings.map((warning) => html`<p class="quiet"><${Name} text=${warning} /></p>`)}
+    ${Warnings.filter((warning) => !CHOSEN.test(warning)).map((warning) => html`<p class="quiet"><${Name} text=${warning} /></p>`)}
     <${Table} caption="Providers that would take the deal" rows=${Candidates} keyOf=${({ MinerId }) => MinerId} columns=${columns} empty="No provider would take this deal." />`
 }
 
 export function capFacts(cap, left, currency) {
   return [
     ['Cap of the day', cap === undefined ? 'none' : `${cap} ${currency}`],
-    ['Left of it', left && `${left} ${currency}`],
+    ['Left of it', left && html`<${Amount} of=${left} unit=${currency} />`],
   ]
 }
 
@@ -107,66 +116,5 @@ function Pay({ bucket, name, candidate, terms, currency, onClose }) {
   }
   return html`<${Confirm} title="Make a deal" submit=${`Pay ${candidate.Total} ${currency}`} action=${action} onClose=${onClose}>
     <p><${Name} text=${candidate.MinerId} /> stores <strong><${Name} text=${name} /></strong> for ${terms.DurationEpochs / EPOCHS_PER_DAY} days, for <strong>${candidate.Total} ${currency}</strong> in all. A deal cannot be undone, also if you close this dialog after the request was sent. The caps of the server apply.</p>
-  <//>`
-}
-
-/** The upload of one object to the content-addressed network. Its quote ends when the address names another object. */
-export function PayScreen({ params: { bucket }, query }) {
-  const key = query.get('key') ?? ''
-  if (key === '')
-    return html`<${Page} title="Upload to IPFS"><p>This address names no object. Choose one in its bucket.</p><//>`
-  return html`<${UploadOf} key=${linkTo([bucket, key])} bucket=${bucket} name=${key} />`
-}
-
-/** First what the upload is expected to cost, then the confirmation. */
-function UploadOf({ bucket, name: key }) {
-  const object = linkTo(['buckets', bucket, 'object'], { key })
-  const [quote, setQuote] = useState()
-  const [asks, setAsks] = useState(false)
-  const ask = async (values) => {
-    const json = { DurationDays: Number(values.get('days')) }
-    setQuote(await sendJson(session.value, { bucket, key, query: { 'x-pay-quote': '' }, json }))
-  }
-  return html`<${Crumbs} links=${[{ href: object, text: html`<${Name} text=${key} />` }, { href: linkTo(['buckets', bucket, 'pay'], { key }), text: 'Upload to IPFS' }]} />
-    <${Page} title="Upload to IPFS" heading=${html`Upload <${Name} text=${key} /> to IPFS`}>
-      <p>The payment service publishes the object on the content-addressed network, where everyone who has its CID can read it, and storage providers keep it for the time that your wallet pays for. The quote costs nothing.</p>
-      <${Form} action=${ask} submit="Get a quote">
-        <${Field} label="Days" input=${{ name: 'days', type: 'number', required: true, min: 1, max: 10000, defaultValue: 525 }} />
-      <//>
-      ${
-        quote &&
-        html`<${UploadQuote} quote=${quote} />
-          <div class="buttons"><button type="button" class="main" disabled=${!quote.WithinCap} onClick=${() => setAsks(true)}>Upload…</button></div>`
-      }
-      ${asks && html`<${PayUpload} bucket=${bucket} name=${key} quote=${quote} onClose=${() => setAsks(false)} />`}
-    <//>`
-}
-
-function UploadQuote({ quote: { Bytes, DurationDays, Total, Currency, DailyCap, LeftToday, WithinCap, Warning } }) {
-  const price = Total === undefined ? 'not known: the service does not tell its prices' : `${Total} ${Currency}`
-  return html`<h2>Quote</h2>
-    <${Facts}
-      facts=${[
-        ['Object', formatBytes(Bytes)],
-        ['Days', DurationDays],
-        ['Expected price', price],
-        ...capFacts(DailyCap, LeftToday, Currency),
-      ]}
-    />
-    ${Warning && html`<p class="quiet"><${Name} text=${Warning} /></p>`}
-    ${!WithinCap && html`<p class="problem" role="status">The upload would exceed what may be spent today.</p>`}`
-}
-
-function PayUpload({ bucket, name, quote: { DurationDays, Total, Currency }, onClose }) {
-  const action = async (signal) => {
-    const request = { bucket, key: name, query: { 'x-pay': '' }, json: { DurationDays } }
-    const { JobId } = await withClientToken(request, (token) =>
-      sendJson(session.value, { ...request, headers: { ...token, prefer: 'wait=0' }, signal }),
-    )
-    goTo(['jobs', JobId])
-  }
-  const price = Total === undefined ? 'an unknown price' : `about ${Total} ${Currency}`
-  return html`<${Confirm} title="Upload to IPFS" submit="Upload" action=${action} onClose=${onClose}>
-    <p><strong><${Name} text=${name} /></strong> is published for ${DurationDays} days, for <strong>${price}</strong>, which your wallet then pays at the service. What is published cannot be taken back, also if you close this dialog after the request was sent.</p>
   <//>`
 }

@@ -8,13 +8,13 @@ import { Answer } from '../parts/answer.js'
 import { Confirm, Dialog } from '../parts/dialog.js'
 import { Empty } from '../parts/empty.js'
 import { Check, Field, Form } from '../parts/form.js'
+import { Known, stateFacts, stateOptions } from '../parts/known.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Progress } from '../parts/measure.js'
 import { Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
-import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 import { Time } from '../parts/time.js'
 
@@ -28,7 +28,7 @@ export function Jobs({ query }) {
   return html`<${Page} title="Jobs" actions=${refresh}>
     <${Field} label="State" kind="select" input=${{ value: status, onChange: (event) => goTo(['jobs'], { status: event.target.value }) }}>
       <option value="">All</option>
-      ${STATES.map((state) => html`<option value=${state}>${state}</option>`)}
+      ${stateOptions('job', STATES, status)}
     <//>
     <${Loaded}
       of=${jobs}
@@ -46,7 +46,7 @@ const columns = [
   { name: 'Job', cell: ({ JobId }) => html`<a href=${linkTo(['jobs', JobId])}><${Name} text=${JobId} /></a>` },
   { name: 'Call', by: ({ Operation }) => Operation, cell: ({ Operation }) => html`<${Name} text=${Operation} />` },
   { name: 'For', by: ({ Resource }) => Resource ?? '', cell: ({ Resource }) => html`<${Name} text=${Resource} />` },
-  { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${State} of=${Status} />` },
+  { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${Known} kind="job" of=${Status} />` },
   {
     name: 'Begun',
     by: ({ CreationTime }) => CreationTime,
@@ -72,11 +72,22 @@ export function Job({ params: { id } }) {
         of=${job}
         show=${(value) => html`<${JobActions} id=${id} status=${value.Status} done=${again} />
           <${Summary} job=${value} />
-          ${value.Result && html`<h2>Result</h2><${Answer} value=${value.Result} />`}`}
+          ${value.Result && html`<h2>Result</h2><${Next} of=${value.Result} /><${Answer} value=${value.Result} />`}`}
       />
       <h2>Log</h2>
       <${Loaded} of=${log} show=${(value) => html`<${Answer} value=${value} title="Log" />`} />
     <//>`
+}
+
+/** Where a person goes on from the result of a job. */
+function Next({ of: { Deal: deal, Task: task, SourceFileUploadId: upload, Status } }) {
+  const links = [
+    deal?.DealCid && [linkTo(['deals', deal.DealCid]), 'Follow the deal'],
+    task?.TaskUuid && [linkTo(['tasks', task.TaskUuid]), 'Follow the task and its bids'],
+    upload && [linkTo(['payments', 'uploads']), Status === 'Pending' ? 'Pay the upload' : 'Follow the upload'],
+  ].filter(Boolean)
+  if (links.length === 0) return undefined
+  return html`<div class="buttons">${links.map(([href, text]) => html`<a class="button" href=${href}>${text}</a>`)}</div>`
 }
 
 function Summary({ job }) {
@@ -88,7 +99,7 @@ function Summary({ job }) {
   } = job.ProgressSummary ?? {}
   return html`<${Facts}
     facts=${[
-      ['State', html`<${State} of=${job.Status} />`],
+      ...stateFacts('job', job.Status),
       ['Phase', html`<${Name} text=${job.Phase} />`],
       ['Call', html`<${Name} text=${job.Operation} />`],
       ['For', job.Resource && html`<${Name} text=${job.Resource} />`],
@@ -201,7 +212,7 @@ function menuWith(open) {
 
 function Last({ of: { LastDue, LastStatus, LastJobId } }) {
   if (LastDue === undefined) return 'none yet'
-  return html`<${Time} of=${LastDue} /> <${State} of=${LastStatus} />${LastJobId && html` <a href=${linkTo(['jobs', LastJobId])}>Job</a>`}`
+  return html`<${Time} of=${LastDue} /> <${Known} kind="job" of=${LastStatus} />${LastJobId && html` <a href=${linkTo(['jobs', LastJobId])}>Job</a>`}`
 }
 
 /** Changes the schedules of a bucket, and nothing else of its configuration. */

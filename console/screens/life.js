@@ -4,46 +4,22 @@ import { html, useState } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
 import { without } from '../lib/s3.js'
 import { session } from '../lib/session.js'
+import { inPlainWords, events as words } from '../lib/words.js'
 import { element } from '../lib/xml.js'
+import { Amount as Money } from '../parts/amount.js'
 import { Copied } from '../parts/copy.js'
 import { Dialog } from '../parts/dialog.js'
 import { Field, Form } from '../parts/form.js'
+import { Known } from '../parts/known.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
-import { Name } from '../parts/name.js'
+import { Middle, Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
-import { State } from '../parts/state.js'
 import { JobActions, RUNNING } from './jobs.js'
+import { PayUpload } from './pay-upload.js'
+import { inCoin, tokenOf } from './wallet.js'
 
 /** Events of a page; the server keeps a few hundred at most. */
 const PAGE = 1000
-
-const WORDS = {
-  Stored: 'Stored',
-  OfflineDealAwaited: 'Waits for the next offline deal of the bucket',
-  DealRequested: 'A deal was requested',
-  DealFailed: 'The deal failed',
-  DealMade: 'A deal was made',
-  DealState: 'The network reported',
-  DealVerified: 'The provider delivered the whole object unchanged',
-  DealDoubted: 'The provider did not deliver the object',
-  DealEnding: 'The deal is about to end',
-  DealEnded: 'The deal has ended',
-  DealRetired: 'Newer backups have replaced the deal',
-  Evicted: 'The copy on the gateway was evicted: the bytes are only in deals',
-  EvictionRefused: 'The gateway kept its copy',
-  RestoreRequested: 'A restore was requested',
-  RestoreFailed: 'The restore failed',
-  RestoreProlonged: 'The restored copy stays longer',
-  Restored: 'Restored',
-  UploadRequested: 'An upload to IPFS was requested',
-  UploadFailed: 'The upload to IPFS failed',
-  Uploaded: 'Uploaded to IPFS, and now',
-  PaymentLocked: 'The payment was locked',
-  UploadDealMade: 'The payment service made a deal',
-  UploadDealState: 'The deal of the payment service was reported as',
-  PaymentUnlocked: 'The provider was paid',
-  PaymentRefunded: 'The payment went back to the wallet',
-}
 
 /** After these, another deal mends it. */
 const LOST = ['DealFailed', 'DealDoubted', 'DealEnding', 'DealEnded']
@@ -67,11 +43,11 @@ export function LifeOf({ bucket, name, versionId, facts, changed }) {
   return html`<h2>History</h2>
     <${Loaded}
       of=${history}
-      show=${({ events, unknown }) => html`${
+      show=${({ events, unknown, token }) => html`${
         events.length === 0
           ? html`<p class="quiet">Nothing is known of this object.</p>`
           : html`<ol class="life" aria-label="History of this object">
-              ${events.map((event) => html`<${Happened} event=${event} unpaid=${isUnpaid(event, events)} reload=${history.reload} />`)}
+              ${events.map((event) => html`<${Happened} event=${event} token=${token} unpaid=${isUnpaid(event, events)} reload=${history.reload} />`)}
             </ol>`
       }
       ${unknown && html`<p class="quiet">What was paid cannot be read now: <${Name} text=${unknown.message} /></p>`}`}
@@ -97,9 +73,15 @@ async function readHistory(client, place, signal) {
         ...(unknown.code !== 'NotImplemented' && { unknown }),
       })),
   ])
-  const all = [...(deals?.History ?? []), ...(payments ? payments.History : [])]
+  const found = payments ? payments.History : []
+  // The service of payments tells amounts in the smallest unit of its coin, whose decimals the wallet tells.
+  const isPaid = found.some(({ Amount }) => Amount)
+  const wallet = isPaid
+    ? await sendJson(client, { path: '/-/pay/v1/wallet', signal }).catch(() => undefined)
+    : undefined
+  const all = [...(deals?.History ?? []), ...found]
   const events = all.sort((one, other) => Date.parse(one.Time) - Date.parse(other.Time) || 0)
-  return { events, unknown: payments?.unknown }
+  return { events, unknown: payments?.unknown, token: tokenOf(wallet) }
 }
 
 /** True for an upload that waits for its payment. */
@@ -123,27 +105,27 @@ function needsDeal(events) {
   return last !== undefined && (LOST.includes(last.Event) || LOST_STATES.test(last.State ?? ''))
 }
 
-function Happened({ event, unpaid, reload }) {
+function Happened({ event, token, unpaid, reload }) {
   const { Event, Time, State: state, StorageClass, MinerId, Price, Until, Code, Message, JobId, JobStatus } = event
   const { DurationDays: days, Amount, TokenName } = event
   return html`<li class=${event.EarlierVersion ? 'quiet' : undefined}>
     <time datetime=${Time}>${formatTime(Time)}</time>
     <div>
-      <strong>${WORDS[Event] ?? html`<${Name} text=${Event} />`}</strong>
-      ${state && html` <${State} of=${state} />`} ${event.EarlierVersion && ' (of the object that this one replaced)'}
+      <strong>${words[Event] ?? html`<${Name} text=${Event} />`}</strong>
+      ${state && html` <${Known} kind=${/^(Upload|Payment)/.test(Event) && Event !== 'UploadDealState' ? 'upload' : 'deal'} of=${state} />`} ${event.EarlierVersion && ' (of the object that this one replaced)'}
       ${StorageClass && html` in the class <${Name} text=${StorageClass} />`}
       ${days && ` for ${formatCount(days, 'day')}`}
-      ${Amount && html` (<${Name} text=${Amount} /> smallest units of <${Name} text=${TokenName} />)`}
-      ${MinerId && html` with <${Name} text=${MinerId} />`} ${Price && html` for <${Name} text=${Price} /> per epoch`}
+      ${Amount && html` (${inCoin(Amount, TokenName, token)})`}
+      ${MinerId && html` with <${Name} text=${MinerId} />`} ${Price && html` for <${Money} of=${Price} unit="fil per epoch" />`}
       ${Until && ` until ${formatTime(Until)}`}
-      ${(Code || Message) && html`<p><${Name} text=${Message ?? ''} /> ${Code && html`(<${Name} text=${Code} />)`}</p>`}
-      ${unpaid && html`<p>The wallet has not paid yet: <${Copied} text=${`dealgate wallet pay ${event.SourceFileUploadId} --password -`} what="the command" /></p>`}
+      ${(Code || Message) && html`<p><${Name} text=${inPlainWords(Message ?? '')} /> ${Code && html`(<${Name} text=${Code} />)`}</p>`}
+      ${unpaid && html`<${Unpaid} event=${event} done=${reload} />`}
       ${['DealMade', 'UploadDealMade', 'Uploaded', 'PaymentLocked'].includes(Event) && html`<${Identifiers} event=${event} />`}
       ${
         JobId &&
         html`<p>
           <a href=${linkTo(['jobs', JobId])}>Job <${Name} text=${JobId} /></a>
-          ${JobStatus && html` <${State} of=${JobStatus} />`} ${RUNNING.has(JobStatus) && event.Phase && html`<${Name} text=${event.Phase} />`}
+          ${JobStatus && html` <${Known} kind="job" of=${JobStatus} />`} ${RUNNING.has(JobStatus) && event.Phase && html`<${Name} text=${event.Phase} />`}
         </p>`
       }
       ${JobId && html`<${JobActions} id=${JobId} status=${JobStatus} done=${reload} />`}
@@ -151,12 +133,19 @@ function Happened({ event, unpaid, reload }) {
   </li>`
 }
 
+/** An upload that waits for its payment. */
+function Unpaid({ event: { SourceFileUploadId: id }, done }) {
+  const [pays, setPays] = useState(false)
+  return html`<p>The wallet has not paid yet. <button type="button" onClick=${() => setPays(true)}>Pay…</button></p>
+    ${pays && html`<${PayUpload} id=${id} name=${`upload ${id}`} done=${done} onClose=${() => setPays(false)} />`}`
+}
+
 function Identifiers({ event }) {
   const { Event, DealCid, DataCid = event.PayloadCid, PieceCid, RenewsDealCid, SourceFileUploadId, TxHash } = event
   // Deals of the payment service are in no list of this server.
   const deal =
     Event === 'DealMade'
-      ? html`<a href=${linkTo(['deals', DealCid])} class="cid"><${Name} text=${DealCid} /></a>`
+      ? html`<a href=${linkTo(['deals', DealCid])} class="cid"><${Middle} text=${DealCid} /></a>`
       : html`<${Copied} text=${DealCid} what="the deal" />`
   return html`<dl class="facts">
     ${DealCid && html`<div><dt>Deal</dt><dd>${deal}</dd></div>`}
@@ -164,7 +153,7 @@ function Identifiers({ event }) {
     ${TxHash && html`<div><dt>Transaction</dt><dd><${Copied} text=${TxHash} what="the transaction" /></dd></div>`}
     ${DataCid && html`<div><dt>CID</dt><dd><${Copied} text=${DataCid} what="the CID" /></dd></div>`}
     ${PieceCid && html`<div><dt>Piece CID</dt><dd><${Copied} text=${PieceCid} what="the piece CID" /></dd></div>`}
-    ${RenewsDealCid && html`<div><dt>Renews</dt><dd><a href=${linkTo(['deals', RenewsDealCid])} class="cid"><${Name} text=${RenewsDealCid} /></a></dd></div>`}
+    ${RenewsDealCid && html`<div><dt>Renews</dt><dd><a href=${linkTo(['deals', RenewsDealCid])} class="cid"><${Middle} text=${RenewsDealCid} /></a></dd></div>`}
   </dl>`
 }
 

@@ -40,7 +40,7 @@ t.test('the life of an object, and what mends it', async (t) => {
   const failures = `document.body.innerText.split('The deal failed').length === 3`
   await tab.untilTrue(failures, 'the second failure is not shown')
 
-  await tab.goTo('#/buckets/photos/object?key=a', 'A deal was made with t01000', 'StorageDealActive')
+  await tab.goTo('#/buckets/photos/object?key=a', 'A deal was made with t01000', 'The network reported', 'Active')
   await tab.sees('the bytes are only in deals')
   const context = tab.page.browserContext()
   await context.overridePermissions(new URL(server.console).origin, [

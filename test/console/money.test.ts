@@ -1,8 +1,4 @@
-import { join } from 'node:path'
 import t from 'tap'
-import { paymentOrderText } from '../../services/payment/billing.js'
-import { openWalletRegistry } from '../../services/payment/store.js'
-import { NETWORK, newKeys } from '../services/payment/payment-client.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { startConsole } from './browser.js'
@@ -22,20 +18,10 @@ t.test('payments and tasks', async (t) => {
   await send(server, { method: 'PUT', target: '/photos/a%3Cb%3E.txt', body: Buffer.alloc(100_000, 'a') })
   await tab.signIn()
 
-  await tab.goTo('#/payments', 'Sign a wallet in', 'The key pair acts as no wallet', 'Left of it')
-  const { address, sign } = newKeys()
-  const { Nonce } = await ask('POST', '/-/pay/v1/wallet/nonce', { PublicKeyAddress: address })
-  const pay = async (wCid: string) => {
-    const registry = await openWalletRegistry(join(server.data, 'services'))
-    await registry.fund(address, 1_000_000n)
-    await registry.close()
-    const order = { w_cid: wCid, pay_amount: '500000', signature: sign(paymentOrderText(wCid, 500_000n, NETWORK)) }
-    const request = { method: 'POST', body: JSON.stringify(order) }
-    t.equal((await fetch(`${server.payment}/api/v1/billing/deal/lockpayment`, request)).status, 200)
-  }
-  const session = { Nonce, Signature: sign(Nonce), PublicKeyAddress: address, Network: NETWORK, Store: true }
-  await ask('POST', '/-/pay/v1/wallet/session', session)
-  await tab.click('button', 'Refresh', 'This wallet has paid nothing yet')
+  // The owner of a server with its own services has signed in there without a step of its own.
+  await tab.goTo('#/deals', 'There is no deal yet')
+  await tab.goTo('#/payments', 'The wallet has no coins yet', 'This wallet has paid nothing yet', 'Left of it')
+  await accessible('a wallet without coins')
 
   await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt')
   await tab.click('link', 'Upload to IPFS for payment')
@@ -64,14 +50,19 @@ t.test('payments and tasks', async (t) => {
     body: Buffer.from('{"DurationDays":3}'),
   })
   await tab.goTo('#/buckets/photos/object?key=a%3Cb%3E.txt', 'The upload to IPFS failed', 'Retry…')
-  await tab.sees('Upload to IPFS again', 'The wallet has not paid yet: dealgate wallet pay 1')
+  await tab.sees('Upload to IPFS again', 'The wallet has not paid yet')
   await accessible('an object with payments')
-  const [upload] = (await ask('GET', '/photos/a%3Cb%3E.txt?x-pay=')).Uploads
-  await pay(upload.WCid)
-  await tab.click('button', 'Refresh', '500000 smallest units of')
-  await tab.goTo('#/payments', 'Locked for uploads', '0.5 STABLE')
+  await tab.click('button', 'Pay…', 'Coins of this server have no value')
+  await tab.click('button', 'Get 100 test coins…', 'no value anywhere else')
+  await tab.click('button', 'Get 100 coins')
+  await tab.sees('The wallet has', '100 STABLE')
+  await accessible('the confirmation of a payment')
+  const { Amount } = await ask('GET', '/-/pay/v1/uploads/1/quote')
+  const price = `${Number(Amount) / 1e6}`
+  await tab.click('button', `Pay ${price} STABLE`, 'The payment was locked')
+  await tab.goTo('#/payments', 'Locked for uploads', `${price} STABLE`, 'a<b>.txt')
   await tab.fill('File contains', 'none')
-  await tab.click('button', 'Show', 'This wallet has paid nothing yet', 'Left of it')
+  await tab.click('button', 'Show', 'There is no such payment', 'Left of it')
   await tab.goTo('#/payments/uploads', 'a<b>.txt')
   const csv = tab.page.waitForResponse(
     (response) => response.request().method() === 'GET' && response.url().endsWith('/-/pay/v1/uploads.csv'),
@@ -79,7 +70,6 @@ t.test('payments and tasks', async (t) => {
   await tab.click('button', 'Save all as CSV')
   t.match(await (await csv).text(), /\n.*180/)
 
-  await ask('POST', '/-/task/v1/session', { Email: 'owner@localhost', Password: server.platformPassword, Store: true })
   const File = 'file_source_url,file_size\nhttp://127.0.0.1:9/x.car,1000\n'
   const terms = { IsPublic: true, BidMode: 0, TaskName: 'nightly<b>', MaxPrice: '0.000001', File }
   await ask('POST', '/-/task/v1/tasks', terms, { 'x-amz-client-token': 'one' })
@@ -98,5 +88,29 @@ t.test('payments and tasks', async (t) => {
   await tab.goTo('#/tasks')
   await tab.click('link', 'nightly<b>', 'Won')
   await tab.untilTrue(`!document.body.innerText.includes('Accept…')`)
+
+  await tab.goTo('#/tasks', 'New task…')
+  await tab.click('button', 'New task…', 'Nothing is paid before a provider has them')
+  await tab.fill('Bucket', 'photos')
+  await tab.choose('Who gets it', 'auto')
+  await tab.click('button', 'Go on', 'cannot be undone')
+  await accessible('the confirmation of a task')
+  await tab.click('button', 'Post the task', 'deal:CreateBucketOfflineDeal')
+  await tab.sees('Complete')
+  await tab.goTo('#/tasks', 'photos')
+
+  await t.test('another key pair reads what it lacks, and goes on from there', async () => {
+    const { SecretAccessKey: secret } = await ask('POST', '/-/keys/v1/OTHER', { All: true })
+    await tab.click('button', 'Sign out')
+    await tab.signIn({ pair: { id: 'OTHER', secret } })
+    await tab.goTo('#/payments', 'This key pair has no wallet', 'dealgate wallet link')
+    await tab.goTo('#/payments/uploads', 'This key pair has no wallet at the payment service')
+    await accessible('uploads without a wallet')
+    await tab.goTo('#/tasks', 'This key pair is no user of the task platform')
+    await tab.click('button', 'Sign in at the task platform…')
+    await tab.fill('E-mail address', 'owner@localhost')
+    await tab.fill('Password', server.platformPassword)
+    await tab.click('button', 'Sign in', 'nightly<b>')
+  })
   t.same(tab.complaints, [])
 })

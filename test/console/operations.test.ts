@@ -55,8 +55,8 @@ t.test('deals, jobs, calls and the server', async (t) => {
     const answer = (await (await forward(request)).json()) as object
     await respond(request, { ...answer, ...(state !== undefined && { Status: state }) })
   })
-  await tab.page.locator('td a.cid').click()
-  await tab.sees('StorageDealSealing')
+  await tab.page.locator('td.first a').click()
+  await tab.sees('Sealing', 'The provider packs the data', 'StorageDealSealing')
   state = undefined
   await tab.sees('StorageDealActive')
   await held()

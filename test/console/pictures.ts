@@ -67,8 +67,8 @@ t.test('pictures', async (t) => {
   }
   await picture('overview', '#/overview', 'StorageDealActive')
   await picture('objects', '#/buckets/photos/objects?prefix=2026%2F', '2 folders and 3 objects')
-  await picture('deals', '#/deals', 'StorageDealActive')
-  await tab.goTo(`#/buckets/photos/object?${new URLSearchParams({ key: '2026/panorama.tif' })}`, 'StorageDealActive')
+  await picture('deals', '#/deals', 'Active')
+  await tab.goTo(`#/buckets/photos/object?${new URLSearchParams({ key: '2026/panorama.tif' })}`, 'The network reported')
   await tab.sees('A deal was made')
   await tab.untilTrue(`!document.body.innerText.includes('Loading…')`)
   await tab.page.evaluate(

@@ -102,7 +102,7 @@ async function lost(t: Test, tab: Tab): Promise<void> {
   await tab.page.setRequestInterception(true)
   await tab.goTo('#/server', 'This screen did not load')
   await tab.click('button', 'Try again', 'Options in force')
-  await tab.goTo('#/deals', 'There is no such deal')
+  await tab.goTo('#/deals', 'There is no deal yet')
   await tab.goTo('#/server', 'Options in force')
   tab.page.off('request', lose)
   await tab.page.setRequestInterception(false)
