@@ -79,6 +79,11 @@ const RULES = {
 const REPORT_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
   console.error('policy', violatedDirective, blockedURI, sample))`
 
+/** Sets where the bar, the toolbar, notices and uploads stand; '' is as their style says. */
+function inPlace(position: string): string {
+  return `for (const part of document.querySelectorAll('.top, .toolbar, .notices, .transfers')) part.style.position = '${position}'`
+}
+
 /** Roles by which a tab finds what it clicks. */
 const ROLES = {
   button: 'button',
@@ -194,6 +199,8 @@ export class Tab {
   async accessibility(): Promise<string[]> {
     // By the debugger, which no policy of the page stops; it uses sinks that the policy forbids to the page itself.
     if (await this.page.evaluate('window.axe === undefined')) await this.page.evaluate(AXE)
+    // What stays in view covers a part of what scrolls below it, which would be too small a target.
+    await this.page.evaluate(inPlace('static'))
     const found: string[] = []
     for (const [value, runOnly] of Object.entries(RULES)) {
       await this.page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
@@ -202,6 +209,7 @@ export class Tab {
         violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`
       for (const rule of (await this.page.evaluate(broken)) as string[]) found.push(`${value} ${rule}`)
     }
+    await this.page.evaluate(inPlace(''))
     return found
   }
 }
