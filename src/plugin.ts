@@ -103,9 +103,9 @@ export * as checksums from './plugins/parts/checksums.js'
 export type { AdmittedWrite, ClassWrite, RestoreOrder, RestoreOutcome, TransitionedObject } from './api/archive.js'
 export type { Expansion, ExpansionSubject, StorageClass } from './api/context.js'
 export type { EndedRequest, ObjectEvent, PluginHooks } from './api/hooks.js'
+export type { InventoryField, InventoryFields, InventoryValues } from './api/inventory.js'
 /** The rules of a bucket, as its settings of the kind `lifecycle` have them. */
 export type { LifecycleConfiguration } from './s3/lifecycle/configuration.js'
-export type { InventoryField, InventoryFields, InventoryValues } from './api/inventory.js'
 
 // REQUESTS IN THE NAME OF A CALLER: `host.perform` and `host.decide`, for work that a caller has ordered.
 
