@@ -1,5 +1,7 @@
 /** Most values at a time that have different slots. */
 const MAX_VALUES = 2 ** 20
+/** After so many ids they begin again, so that each is an integer that a number holds exactly. */
+const MAX_GIVEN = 2 ** 32
 
 /**
  * What is under way, by the ids that `Running` of its client has given, in slots that are used again. A Map or Set
@@ -44,7 +46,7 @@ export class Running<T> {
     return this.#size
   }
 
-  /** Returns an id that was never given before. */
+  /** Returns an id that no other value has, and that none had for billions of values. */
   add(value: T): number {
     const id = this.newId()
     this.put(id, value)
@@ -53,7 +55,8 @@ export class Running<T> {
 
   /** An id for one `put`, which others need before there is a value. */
   newId(): number {
-    return ++this.#given * MAX_VALUES + (this.#free.pop() ?? this.#slots++)
+    this.#given = (this.#given + 1) % MAX_GIVEN
+    return this.#given * MAX_VALUES + (this.#free.pop() ?? this.#slots++)
   }
 
   put(id: number, value: T): void {
