@@ -1,12 +1,14 @@
 import type { KeptWallet, OwnerWallet } from '../../plugins/pay/owner-wallet.js'
 import type { OwnerUser } from '../../plugins/task/owner-user.js'
-import { paymentOrderText } from '../../services/payment/billing.js'
-import { hasWallets, openWalletRegistry } from '../../services/payment/store.js'
-import { hasUsers, openUserRegistry } from '../../services/platform/user-registry.js'
 import type { Identity } from '../../src/api/identity.js'
 import { withRegistry } from '../command.js'
 import type { Config } from '../config/config.js'
 import { servicesFolder } from './gateway.js'
+
+// Their code is loaded with the first request of an owner that needs them.
+const billing = () => import('../../services/payment/billing.js')
+const payment = () => import('../../services/payment/store.js')
+const platform = () => import('../../services/platform/user-registry.js')
 
 export interface Owner {
   /** The first user of the embedded task platform; undefined with another platform. */
@@ -23,31 +25,31 @@ export interface Owner {
 export function openOwner(config: Config, accessKeyId: () => string): Owner {
   const { gatewayUrl, platformUrl, paymentUrl, paymentChainUrl, paymentNetwork, database } = config
   const folder = servicesFolder(config)
-  const users = async () => withRegistry(await openUserRegistry(folder, database), (all) => all.tokenOfFirstUser())
-  const wallets = async () => openWalletRegistry(folder, database)
+  const wallets = async () => (await payment()).openWalletRegistry(folder, database)
   let kept: Promise<KeptWallet> | undefined
   const is = (identity: Identity) => isOwner(identity, accessKeyId())
   return {
     user:
       gatewayUrl === undefined && platformUrl === undefined
-        ? { is, token: async () => (database !== undefined || hasUsers(folder) ? users() : undefined) }
+        ? {
+            is,
+            async token() {
+              const { hasUsers, openUserRegistry } = await platform()
+              if (database === undefined && !hasUsers(folder)) return undefined
+              return withRegistry(await openUserRegistry(folder, database), (users) => users.tokenOfFirstUser())
+            },
+          }
         : undefined,
     wallet:
       gatewayUrl === undefined && paymentUrl === undefined && paymentChainUrl === undefined
         ? {
             is,
             async wallet() {
-              if (database === undefined && !hasWallets(folder)) return undefined
-              kept ??= wallets()
-                .then((registry) => withRegistry(registry, () => registry.ofOwner()))
-                .then(({ address, sign }) => ({
-                  ...{ address, sign },
-                  order: (wCid: string, amount: bigint) => sign(paymentOrderText(wCid, amount, paymentNetwork)),
-                }))
-                .catch((error: unknown) => {
-                  kept = undefined
-                  throw error
-                })
+              if (database === undefined && !(await payment()).hasWallets(folder)) return undefined
+              kept ??= keptWallet(wallets, paymentNetwork).catch((error: unknown) => {
+                kept = undefined
+                throw error
+              })
               return kept
             },
             async fund(amount, reference) {
@@ -59,6 +61,16 @@ export function openOwner(config: Config, accessKeyId: () => string): Owner {
           }
         : undefined,
   }
+}
+
+/** @param network as orders to pay name it */
+async function keptWallet(
+  wallets: () => ReturnType<Awaited<ReturnType<typeof payment>>['openWalletRegistry']>,
+  network: string,
+): Promise<KeptWallet> {
+  const { paymentOrderText } = await billing()
+  const { address, sign } = await withRegistry(await wallets(), (registry) => registry.ofOwner())
+  return { address, sign, order: (wCid, amount) => sign(paymentOrderText(wCid, amount, network)) }
 }
 
 /**

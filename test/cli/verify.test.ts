@@ -74,11 +74,8 @@ t.test('a bit that flips under a running server', async (t) => {
   const found = await doctor()
   t.equal(found.code, 1)
   const damage = 'The body [0-9a-f]+ has other bytes than were stored from byte 196608 on\\. No deal has it\\.'
-  t.match(
-    found.stdout,
-    new RegExp(`^WRONG  bytes of objects: 2 bodies are lost or damaged:\nbucket/plain: ${damage}`, 'm'),
-  )
-  t.match(found.stdout, new RegExp(`^bucket/secret: ${damage}`, 'm'))
+  t.match(found.stdout, /^WRONG {2}bytes of objects: 2 bodies are lost or damaged:$/m)
+  for (const key of ['plain', 'secret']) t.match(found.stdout, new RegExp(`^bucket/${key}: ${damage}`, 'm'))
 
   for (const file of bodies) flip(file, 200 * KiB)
   const terms = Buffer.from('{"MinerId": "t01000", "Price": "0.0000000005", "DurationEpochs": 518400}')
