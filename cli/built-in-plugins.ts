@@ -1,4 +1,5 @@
 import { joinWebhooks, parseWebhook, parseWebhookSecret } from '../plugins/notifications/webhooks.js'
+import type { Upkeep } from '../plugins/upkeep/index.js'
 import type { Config } from './config/config.js'
 import * as defaults from './default-plugins.js'
 import { type Loadable, type LoadedPlugin, loadPlugins, type PluginUse } from './process/load-plugins.js'
@@ -32,15 +33,15 @@ type PluginConfig = Pick<
   | 'inventoryRate'
 >
 
-/** What the calls for keys and accounts change in a server that runs, and as whom its owner acts. */
-type Stores = Pick<Managed, 'keys' | 'accounts' | 'owner'>
+/** What plugins get of a server that runs: what they change and read, and as whom its owner acts. */
+type Served = Pick<Managed, 'keys' | 'accounts' | 'owner'> & { readonly upkeep: Upkeep }
 
 /**
  * Loads the configured plugins, or the built-in ones, and no code of others. The standard ones run beside a list that
  * does not name them, but not beside an empty one. Throws PluginError.
- * @param managed absent where the plugins are only described
+ * @param served absent where the plugins are only described
  */
-export async function obtainPlugins(config: PluginConfig, managed?: Stores): Promise<LoadedPlugin[]> {
+export async function obtainPlugins(config: PluginConfig, served?: Served): Promise<LoadedPlugin[]> {
   const { plugins } = config
   const listed = plugins ?? Object.keys(defaults).map(useOf)
   const runs = (name: string) => listed.some(({ use }) => use === name)
@@ -48,11 +49,12 @@ export async function obtainPlugins(config: PluginConfig, managed?: Stores): Pro
   const added = plugins?.length === 0 ? [] : others.map(useOf)
   const own: Readonly<Record<string, object>> = {
     ...pluginOptionsOf(config),
-    ...(managed && {
-      keys: { ...listedOptions(config, 'keys'), store: managed.keys },
-      accounts: { ...listedOptions(config, 'accounts'), store: managed.accounts },
-      task: { ...listedOptions(config, 'task'), owner: managed.owner.user },
-      pay: { ...listedOptions(config, 'pay'), owner: managed.owner.wallet },
+    ...(served && {
+      keys: { ...listedOptions(config, 'keys'), store: served.keys },
+      accounts: { ...listedOptions(config, 'accounts'), store: served.accounts },
+      upkeep: { ...listedOptions(config, 'upkeep'), reads: served.upkeep },
+      task: { ...listedOptions(config, 'task'), owner: served.owner.user },
+      pay: { ...listedOptions(config, 'pay'), owner: served.owner.wallet },
     }),
   }
   const uses = [...added, ...listed]

@@ -114,6 +114,11 @@ export type { OwnTerms, Transfer } from './api/request.js'
 /** A text as `OwnRequest.headers` has it, in the form of the wire. Throws InvalidArgument for what no header holds. */
 export { headerOf } from './http/headers.js'
 
+// TIME: work that comes again, and its bounds.
+
+/** Runs a task periodically in each process, never twice at once; `host.schedule` is for work that one server does. */
+export { PeriodicTask, withinDeadline } from '../common/time.js'
+
 // RECORDS: durable data of a plugin, in `host.state`.
 
 export type { Lease, Locks } from './api/locks.js'

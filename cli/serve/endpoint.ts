@@ -15,7 +15,6 @@ import type { ConsoleAddress } from '../../src/server/console-address.js'
 import { corePlugins } from '../../src/server/core-plugins.js'
 import { createProxy } from '../../src/server/create-proxy.js'
 import type { ScrapeFor } from '../../src/server/metrics/metrics-plugin.js'
-import { certificateMetrics } from '../../src/server/metrics/upkeep.js'
 import type { LiveOptions, ProxyOptions, Proxy as S3Proxy } from '../../src/server/proxy-options.js'
 import type { Reload } from '../../src/server/server-plugin.js'
 import type { TrafficBounds } from '../../src/server/traffic/gate.js'
@@ -34,7 +33,8 @@ import { openLogFiles } from './observability.js'
 import { issuerOf } from './oidc.js'
 import { openReadsOf, withReads } from './reads.js'
 import { Identities, type Prepare, prepareAll, ready } from './reload.js'
-import { certificatesOf, givenCertificates, useCertificates } from './server-options.js'
+import { certificatesOf, useCertificates } from './server-options.js'
+import { upkeepMetrics, upkeepOf } from './upkeep.js'
 import { ownWire } from './wire/own-wire.js'
 
 interface EndpointOptions {
@@ -76,8 +76,8 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
   const { config, log, cleanup, worker, metrics, scrape } = options
   const tls = certificatesOf(config, log)
   cleanup.defer(() => tls?.close())
-  const certificates = givenCertificates(config, tls)
-  certificateMetrics(metrics, certificates)
+  const upkeep = upkeepOf(config, tls)
+  upkeepMetrics(metrics, upkeep)
   let current = config
   const managed = openManaged({
     config: () => current,
@@ -85,7 +85,7 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     log,
   })
   cleanup.defer(() => managed.close())
-  const plugins = (await obtainPlugins(config, managed)).map(({ plugin }) => plugin)
+  const plugins = (await obtainPlugins(config, { ...managed, upkeep })).map(({ plugin }) => plugin)
   const policyProblem = (document: unknown) =>
     identityPolicyProblem(document, pluginActionsOf([...corePlugins, ...plugins]))
   const identities = new Identities(log, policyProblem)
@@ -110,7 +110,6 @@ export async function startEndpoint(options: EndpointOptions): Promise<StartedEn
     metricsApart: config.metricsPort !== undefined,
     reload: (requestId) => options.reload(requestId),
     shownOptions: () => shownOptions(current),
-    certificates,
     plugins,
     pluginsChecked: true,
     console: options.console,

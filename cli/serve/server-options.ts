@@ -1,8 +1,6 @@
-import { X509Certificate } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Logger } from '../../common/log.js'
 import type { GatewayTls } from '../../src/gateway/gateway-call.js'
-import type { GivenCertificate } from '../../src/server/metrics/upkeep.js'
 import { Failure } from '../command.js'
 import type { Config } from '../config/config.js'
 import { Certificates, type KeyPairFiles, readAuthorities, readKeyPair } from '../process/tls.js'
@@ -44,15 +42,6 @@ export function certificatesOf(config: Config, log: Logger): Certificates | unde
   } catch (error) {
     throw new Failure(`Cannot serve HTTPS (--tls-cert, --tls-key): ${(error as Error).message}.`, { cause: error })
   }
-}
-
-/** Reads what tells the ends of the certificates in use: those of the S3 endpoint and that for the gateway. */
-export function givenCertificates(config: Config, tls: Certificates | undefined): () => readonly GivenCertificate[] {
-  const client = gatewayTlsOf(config)?.cert
-  const ofGateway = client === undefined ? [] : [Date.parse(new X509Certificate(client).validTo)]
-  const of = (option: GivenCertificate['option'], ends: readonly number[]) =>
-    ends.map((until, i): GivenCertificate => ({ option, number: i + 1, until }))
-  return () => [...of('tls-cert', tls?.expiries() ?? []), ...of('gateway-cert', ofGateway)]
 }
 
 /** Reads the authorities and the client certificate for the gateway. Throws Failure. */

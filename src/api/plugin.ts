@@ -130,6 +130,14 @@ export interface PluginSignals {
   on(heard: (text: string) => void): () => void
 }
 
+/** What is there at the moment. Absent where it is not known. */
+export interface StorageSample {
+  /** Of the disk of the data folder. */
+  freeBytes?: number
+  /** Of the account of the server, at the gateway. */
+  storedBytes?: number
+}
+
 /**
  * The services that the server offers a plugin. They work from the moment the server starts the plugin; before that,
  * any use throws an Error.
@@ -159,6 +167,8 @@ export interface PluginHost {
   readonly signals: PluginSignals
   /** All operations of this server, for plugins that describe it. */
   operations(): readonly OperationRow[]
+  /** Asks the gateway and the system. Never rejects. */
+  storage(): Promise<StorageSample>
   /** The time, ms since 1970. */
   readonly now: () => number
   /**

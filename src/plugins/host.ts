@@ -103,6 +103,7 @@ export function lateHost(plugin: string): LateHost {
       return started('signals').signals
     },
     operations: () => started('operations').operations(),
+    storage: async () => started('storage').storage(),
     now: () => started('now').now(),
     lease: (name) => started('lease').lease(name),
     schedule: (work) => started('schedule').schedule(work),

@@ -5,6 +5,7 @@ import { HOUR_MS, PeriodicTask } from '../../common/time.js'
 import type { Decide, Perform } from '../api/child-request.js'
 import type { Context } from '../api/context.js'
 import type { Hooks } from '../api/hooks.js'
+import type { PluginHost } from '../api/plugin.js'
 import type { State } from '../api/state.js'
 import { partChecksumRecords } from '../objects/part-checksums.js'
 import type { OwnJobs } from '../plugins/jobs/open-jobs.js'
@@ -21,6 +22,7 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
   readonly ownerOf: LifecycleOptions['ownerOf']
   readonly acted: LifecycleOptions['acted']
   readonly perform: Perform
+  readonly storage: PluginHost['storage']
   readonly decide: Decide
   readonly jobs: OwnJobs
   readonly hooks: Hooks
@@ -35,7 +37,7 @@ interface BackgroundDeps extends Pick<Backends, 'state' | 'settings'> {
  * @throws PluginError if a plugin fails to start
  */
 export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStack): Promise<void> {
-  const { state, settings, plugins, own, ownerOf, acted, perform, decide, jobs, hooks, options } = deps
+  const { state, settings, plugins, own, ownerOf, acted, perform, decide, storage, jobs, hooks, options } = deps
   const { log } = own
   const now = options.now ?? Date.now
   cleanup.defer(startSweeps(state, options.uploadExpiryMs ?? defaultPeriods.uploadExpiryMs, log))
@@ -44,7 +46,8 @@ export async function startBackground(deps: BackgroundDeps, cleanup: CleanupStac
   const sealer = createSealer(sealingKeyOf(options))
   const operations = () => plugins.table.rows
   const board = state.signals
-  const shared = { state, settings, own, perform, decide, operations, now, platformUrl, paymentUrl, sealer, board }
+  const facts = { operations, storage, now, platformUrl, paymentUrl }
+  const shared = { state, settings, own, perform, decide, sealer, board, ...facts }
   cleanup.defer(await startPlugins(plugins.plugins, shared, log))
   jobs.start()
   cleanup.defer(() => jobs.stop())

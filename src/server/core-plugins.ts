@@ -11,7 +11,6 @@ import type { Backends } from './backends.js'
 import { gatewayPlugin } from './gateway-calls.js'
 import type { LiveSettings } from './live.js'
 import type { Changes } from './manage/changes.js'
-import type { Activity } from './metrics/activity.js'
 import type { Caches } from './metrics/gauges.js'
 import { metricsPlugin, type ScrapeFor } from './metrics/metrics-plugin.js'
 import type { ProxyOptions } from './proxy-options.js'
@@ -27,7 +26,7 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
   s3Plugin,
   jobsPlugin,
   gatewayPlugin({ account: noGateway, calls: noGateway }),
-  serverPlugin({ reload: noGateway, activity: noGateway, changes: noGateway }),
+  serverPlugin({ reload: noGateway, changes: noGateway }),
   accessPlugin({ simulate: noGateway, credentials: noGateway }),
   stsPlugin({
     sessions: { issue: noGateway },
@@ -44,35 +43,24 @@ export const corePlugins: readonly Pick<Plugin, 'name' | 'operations'>[] = [
 ]
 
 interface CorePluginDeps {
-  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'shownOptions' | 'data' | 'certificates'>
+  readonly options: Pick<ProxyOptions, 'gateway' | 'metricsApart' | 'reload' | 'shownOptions'>
   readonly backends: Pick<Backends, 'pool'>
   readonly sts: StsDeps
   readonly scrape: ScrapeFor
-  readonly activity: Pick<Activity, 'last'>
   readonly changes: Changes
   readonly access: Parameters<typeof accessPlugin>[0]
 }
 
 /** Creates the plugins that every server runs. */
-function createCorePlugins({
-  options,
-  backends,
-  sts,
-  scrape,
-  activity,
-  changes,
-  access,
-}: CorePluginDeps): readonly Plugin[] {
+function createCorePlugins({ options, backends, sts, scrape, changes, access }: CorePluginDeps): readonly Plugin[] {
   return [
     s3Plugin,
     jobsPlugin,
     gatewayPlugin({ account: options.gateway.account, calls: (account) => backends.pool.calls(account) }),
     serverPlugin({
       reload: options.reload,
-      activity: () => activity,
       changes: () => changes,
       options: options.shownOptions,
-      upkeep: options,
     }),
     accessPlugin(access),
     stsPlugin(sts),
@@ -85,7 +73,6 @@ interface PluginSources {
   readonly backends: Backends
   readonly settings: LiveSettings
   readonly scrape: ScrapeFor
-  readonly activity: Pick<Activity, 'last'>
   readonly changes: Changes
   readonly caches: Caches
   /** Called once the contexts of requests are there. */
@@ -109,7 +96,7 @@ export interface OpenedPlugins {
  * @throws PluginError for plugins that are malformed or conflict
  */
 export function openPlugins(sources: PluginSources): OpenedPlugins {
-  const { options, backends, settings, scrape, activity, changes, caches, simulate } = sources
+  const { options, backends, settings, scrape, changes, caches, simulate } = sources
   const policyProblem = (document: unknown) => identityPolicyProblem(document, plugins.actions)
   const sts = openSts({
     ...backends,
@@ -125,7 +112,6 @@ export function openPlugins(sources: PluginSources): OpenedPlugins {
     backends,
     sts: sts.parts,
     scrape,
-    activity,
     changes,
     access: { simulate, credentials: (accessKeyId) => credentials(accessKeyId) },
   })

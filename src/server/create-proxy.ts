@@ -39,7 +39,6 @@ import { createHandle } from './handle.js'
 import { defaultPeriods, quotaOf } from './limits.js'
 import { LiveSettings } from './live.js'
 import { Changes } from './manage/changes.js'
-import { Activity } from './metrics/activity.js'
 import {
   type Caches,
   cacheMetrics,
@@ -52,7 +51,6 @@ import {
   storageSample,
 } from './metrics/gauges.js'
 import { pluginGauges } from './metrics/metrics-plugin.js'
-import { backupMetrics } from './metrics/upkeep.js'
 import { endRecorder, observeRequests } from './observe.js'
 import { createRequestOpener } from './open-request.js'
 import { decider, performer } from './perform.js'
@@ -91,19 +89,12 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
   const backends = await openBackends(options, { log, limits, caches, watch, onCall: stateMetrics(metrics) }, cleanup)
   const { pool, state, settings } = backends
 
-  const activity = new Activity(state, log, {
-    now: options.now ?? Date.now,
-    sample: () => storageSample(options, pool),
-  })
-  cleanup.defer(() => activity.stop())
-  activity.start()
   const changes = new Changes(state)
   const opened = openPlugins({
     options,
     backends,
     settings: live,
     scrape,
-    activity,
     changes,
     caches,
     simulate: (asked, owner) => simulate(asked, owner),
@@ -114,7 +105,10 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
 
   const shutdown = new AbortController()
   const closing = () => shutdown.signal.aborted
-  const observed = observeRequests({ metrics, activity, log, options, operations, access: () => live.accessLog })
+  const observed = observeRequests({
+    ...{ metrics, log, options, operations, plugins: plugins.plugins },
+    access: () => live.accessLog,
+  })
   const traffic = new Traffic(options.traffic ?? {}, undefined, state.signals)
   cleanup.defer(() => traffic.close())
   const { jobs, contexts, hooks, authenticate, spools } = await openContexts({
@@ -168,6 +162,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
       own: contexts.ownContext,
       ownerOf,
       acted: (action) => bucketLogs?.acted(action),
+      storage: () => storageSample(options, pool),
       perform,
       decide,
       jobs,
@@ -182,7 +177,6 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     cleanup.defer(() => bucketLogs.stop())
   }
   holdingMetrics(metrics, { downloads, pool, bodies, spools, state, data: options.data })
-  if (options.data !== undefined) backupMetrics(metrics, options.data)
   cacheMetrics(metrics, caches)
   jobMetrics(metrics, () => jobs.overview())
   standingMetrics(metrics, options.metricsBuckets ?? [], pool.for(options.gateway.account))
@@ -193,7 +187,7 @@ async function startProxy(options: ProxyOptions, log: Logger, cleanup: CleanupSt
     admit: clientAdmission(traffic),
     withCors: withCors({ settings, log, outputMetadata: plugins.outputMetadata, console: console?.headersFor }),
     send: createSender(downloads),
-    ended: endRecorder({ ...observed, bucketLogs, plugins: plugins.plugins, log }),
+    ended: endRecorder({ ...observed, bucketLogs }),
   }
   const handle = createHandle({
     ...steps,

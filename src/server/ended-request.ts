@@ -5,13 +5,18 @@ import { canonicalId } from '../auth/credentials.js'
 import { actionNames } from '../plugins/actions.js'
 import type { AccessEntry, RequestFacts } from './access-log.js'
 
+type Known = 'caller' | 'context' | 'selected' | 'failure'
+
+/** Of a request that was forwarded, nothing is known but its head. */
+export type EndedFacts = Pick<RequestFacts, 'incoming'> & Partial<Pick<RequestFacts, Known>>
+
 export type PluginsOfRequests = readonly Pick<Plugin, 'name' | 'requestEnded'>[]
 
 /** Tells the plugins of a request that has ended; undefined if none asks, so that nothing is described. */
 export function requestTeller(plugins: PluginsOfRequests, log: Logger) {
   const asking = plugins.filter(({ requestEnded }) => requestEnded)
   if (asking.length === 0) return undefined
-  return (entry: AccessEntry, facts: RequestFacts): void => {
+  return (entry: AccessEntry, facts: EndedFacts): void => {
     const ended = endedRequest(entry, facts)
     for (const plugin of asking) {
       try {
@@ -23,7 +28,7 @@ export function requestTeller(plugins: PluginsOfRequests, log: Logger) {
   }
 }
 
-function endedRequest(entry: AccessEntry, { context, incoming, ...facts }: RequestFacts): EndedRequest {
+function endedRequest(entry: AccessEntry, { context, incoming, ...facts }: EndedFacts): EndedRequest {
   const { requestId, operation, plugin, method, bucket, status, error, bytesIn, bytesOut, ms, cut, remote } = entry
   const { form } = context ?? {}
   const { identity } = facts.caller ?? form?.caller ?? {}
@@ -43,7 +48,7 @@ function endedRequest(entry: AccessEntry, { context, incoming, ...facts }: Reque
 
 function refusalOf(
   { decision }: AccessEntry,
-  { selected, failure }: Pick<RequestFacts, 'selected' | 'failure'>,
+  { selected, failure }: Pick<EndedFacts, 'selected' | 'failure'>,
 ): EndedRequest['refusal'] {
   const denied = denying(decision)
   const action = selected && actionNames(selected.operation.action, selected.plugin)[0]

@@ -3,8 +3,7 @@ import type { Logger } from '../../common/log.js'
 import type { Metrics } from '../../common/metrics.js'
 import { type AccessEntry, describeRequest, logFailure, type OnDone, type RequestFacts } from './access-log.js'
 import type { BucketLogs } from './bucket-logs.js'
-import { type PluginsOfRequests, requestTeller } from './ended-request.js'
-import type { Activity } from './metrics/activity.js'
+import { type EndedFacts, type PluginsOfRequests, requestTeller } from './ended-request.js'
 import { BucketMetrics, RequestMetrics } from './metrics/request-metrics.js'
 import type { ProxyOptions } from './proxy-options.js'
 import { s3AccessLine } from './s3-access-line.js'
@@ -12,7 +11,7 @@ import { RequestSpans } from './tracing.js'
 
 interface ObserveDeps {
   readonly metrics: Metrics
-  readonly activity: Pick<Activity, 'count'>
+  readonly plugins: PluginsOfRequests
   readonly log: Logger
   readonly options: Pick<ProxyOptions, 'metricsBuckets' | 'accessFormat' | 'accessLine'>
   /** Names of all operations. */
@@ -25,44 +24,43 @@ interface ObserveDeps {
 export interface Observation {
   /** Serves a request under observation. */
   serve(incoming: IncomingMessage, outgoing: ServerResponse, serve: () => void): void
-  readonly ended: OnDone
+  /** @param facts all that is known, of a request that this server has not forwarded */
+  ended(...of: [...Parameters<OnDone>, facts?: EndedFacts]): void
 }
 
-export function observeRequests({ metrics, activity, log, options, operations, access }: ObserveDeps): Observation {
+export function observeRequests(deps: ObserveDeps): Observation {
+  const { metrics, plugins, log, options, operations, access } = deps
   const requests = new RequestMetrics(metrics, operations)
   const buckets = new BucketMetrics(metrics, options.metricsBuckets ?? [])
   const spans = new RequestSpans()
   const logAccess = accessLogger(log, options)
+  const tell = requestTeller(plugins, log)
   return {
     serve(incoming, outgoing, serve) {
       requests.began()
       spans.run(incoming, outgoing, serve)
     },
-    ended(entry, incoming, outgoing) {
+    ended(entry, incoming, outgoing, facts = { incoming }) {
       requests.ended(entry, incoming.complete)
       buckets.ended(entry, incoming.complete)
-      activity.count(entry)
       spans.ended(entry, outgoing)
       logFailure(log, entry)
       if (access()) logAccess(entry, incoming)
+      tell?.(entry, facts)
     },
   }
 }
 
 interface EndDeps extends Pick<Observation, 'ended'> {
   readonly bucketLogs: Pick<BucketLogs, 'ended'> | undefined
-  readonly plugins: PluginsOfRequests
-  readonly log: Logger
 }
 
-/** Records a request that has been answered, also in the log of its bucket, and tells the plugins. */
-export function endRecorder({ ended, bucketLogs, plugins, log }: EndDeps): (facts: RequestFacts) => void {
-  const tell = requestTeller(plugins, log)
+/** Records a request that has been answered, also in the log of its bucket. */
+export function endRecorder({ ended, bucketLogs }: EndDeps): (facts: RequestFacts) => void {
   return (facts) => {
     const entry = describeRequest(facts)
-    ended(entry, facts.incoming, facts.outgoing)
+    ended(entry, facts.incoming, facts.outgoing, facts)
     bucketLogs?.ended(entry, facts)
-    tell?.(entry, facts)
   }
 }
 

@@ -16,7 +16,6 @@ import type { AuditLog } from './audit.js'
 import type { ConsoleAddress } from './console-address.js'
 import type { ShownOption } from './manage/list-options.js'
 import type { ScrapeFor } from './metrics/metrics-plugin.js'
-import type { GivenCertificate } from './metrics/upkeep.js'
 import type { CreatePassthrough } from './passthrough.js'
 import type { Reload } from './server-plugin.js'
 import type { TrafficBounds } from './traffic/gate.js'
@@ -73,8 +72,6 @@ export interface ProxyOptions {
   reload?: Reload
   /** The options in force, without secrets, for `/-/options/v1`; default NotImplemented. */
   shownOptions?: () => readonly ShownOption[]
-  /** The certificates in use at the moment, for `/-/upkeep/v1`; default none. */
-  certificates?: () => readonly GivenCertificate[]
   log?: Logger
   /** Logs one line per request; default true. */
   accessLog?: boolean

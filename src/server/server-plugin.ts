@@ -7,8 +7,6 @@ import { getHealth } from '../s3/health.js'
 import { type Changes, listChanges } from './manage/changes.js'
 import { listOptions, type ShownOption } from './manage/list-options.js'
 import { requireLastingKey } from './manage/operators.js'
-import { type Activity, activityCall } from './metrics/activity.js'
-import { type UpkeepDeps, upkeepCall } from './metrics/upkeep.js'
 
 /** What a reload of the configuration has done. */
 export interface Reloaded {
@@ -26,24 +24,15 @@ export type Reload = (requestId: string) => Promise<Reloaded>
 
 interface ServerPluginDeps {
   readonly reload: Reload | undefined
-  readonly activity: () => Pick<Activity, 'last'>
   readonly changes: () => Changes
   readonly options?: (() => readonly ShownOption[]) | undefined
-  readonly upkeep?: UpkeepDeps
 }
 
 /** The calls by which an operator manages the server. */
-export function serverPlugin({ reload, activity, changes, options, upkeep = {} }: ServerPluginDeps): Plugin {
+export function serverPlugin({ reload, changes, options }: ServerPluginDeps): Plugin {
   return Object.freeze({
     name: 'server',
-    operations: [
-      getHealth,
-      reloadCall(reload),
-      activityCall(activity),
-      upkeepCall(upkeep),
-      listChanges(changes),
-      listOptions(options),
-    ],
+    operations: [getHealth, reloadCall(reload), listChanges(changes), listOptions(options)],
   })
 }
 

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import t from 'tap'
 import { createProxy } from '../../cli/index.js'
 import { createPassthrough } from '../../cli/passthrough/passthrough.js'
+import { definePlugin } from '../../src/plugins/define-plugin.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { GatewayUser } from '../support/gateway/gateway-user.js'
 import { startInProcess } from '../support/server/in-process.js'
@@ -11,13 +12,22 @@ import { modes } from '../support/server/modes.js'
 import { signedRequest } from '../support/sign/signed-request.js'
 import { stopMonotonicClock } from '../support/waiting.js'
 
+/** Operations of which plugins have heard. */
+const told: string[] = []
+const notes = definePlugin({
+  name: 'notes',
+  create: () => ({ operations: [], requestEnded: ({ operation }) => void told.push(operation) }),
+})
+
 const identity = { accessKeyId: 'key', secretAccessKey: 'secret-key' }
 
 for (const mode of modes) {
   t.test(`${mode}: JSON-RPC and S3 on one port, and neither sees what the other has replaced`, async (t) => {
+    told.length = 0
     const { endpoint, gateway, s3 } = await startInProcess(t, mode, {
       identities: [identity],
       passthrough: createPassthrough,
+      plugins: [notes({})],
     })
     const rpc = new GatewayUser({ ...gateway.account, url: endpoint })
     await rpc.login()
@@ -26,6 +36,7 @@ for (const mode of modes) {
 
     await rpc.call('web.MakeBucket', { bucketName: Bucket })
     t.same(await names(), [Bucket])
+    t.same(told, ['web.Login', 'web.MakeBucket', 'ListBuckets'], 'plugins hear of each request')
     for (const Key of ['a', 'b', 'c', 'd']) await s3.putObject({ Bucket, Key, Body: 'content' })
 
     t.test('an object that was removed is in no page of a listing that is under way', async (t) => {

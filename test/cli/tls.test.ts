@@ -46,6 +46,10 @@ async function secured(t: Test, gateway: GatewayAddress, authority: Authority, f
   return { accessKey, secretKey, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
+function endOf({ cert }: Pick<CertificateFiles, 'cert'>): string {
+  return new Date(new X509Certificate(readFileSync(cert)).validTo).toISOString()
+}
+
 t.test('HTTPS for clients and to the gateway, with a client certificate', async (t) => {
   const folder = temporaryFolder(t)
   const authority = new Authority(folder)
@@ -61,7 +65,7 @@ t.test('HTTPS for clients and to the gateway, with a client certificate', async 
   t.match(server.endpoint, /^https:\/\/127\.0\.0\.1:\d+$/)
   const metrics = await (await fetch(server.metrics)).text()
   for (const [option, { cert }] of Object.entries({ 'tls-cert': own, 'gateway-cert': client })) {
-    const until = Date.parse(new X509Certificate(readFileSync(cert)).validTo) / 1000
+    const until = Date.parse(endOf({ cert })) / 1000
     const line = `dealgate_certificate_expiry_timestamp_seconds{option="${option}",number="1"} ${until}\n`
     t.ok(metrics.includes(line), `the metrics have the end of ${option}`)
   }
@@ -76,6 +80,13 @@ t.test('HTTPS for clients and to the gateway, with a client certificate', async 
     }
     const signing = ['--aws-sigv4', `aws:amz:${server.region}:s3`, '-u', `${server.accessKey}:${server.secretKey}`]
     await run('curl', ['-sSf', '--cacert', authority.file, ...signing, '-X', 'PUT', `${server.endpoint}/bucket-0`])
+    const upkeep = `${server.endpoint}/-/upkeep/v1?format=json`
+    t.match(JSON.parse(String(await run('curl', ['-sSf', '--cacert', authority.file, ...signing, upkeep]))), {
+      Certificates: [
+        { Option: 'tls-cert', ValidUntil: endOf(own) },
+        { Option: 'gateway-cert', ValidUntil: endOf(client) },
+      ],
+    })
     const put = await presign('PUT', 'b')
     t.ok(put.startsWith(`${server.endpoint}/bucket-0/b?`))
     await run('curl', ['-sSf', '--cacert', authority.file, '-T', authority.file, put])

@@ -22,6 +22,8 @@ t.test('the metrics of a server have its last backup and the notifications that 
     t.equal(code, 0)
     const { backup, taken } = JSON.parse(stdout)
     t.equal(Number(await metric(name)) * 1000, Date.parse(taken))
+    const { body } = await send(server, { method: 'GET', target: '/-/upkeep/v1?format=json' })
+    t.same(JSON.parse(String(body)), { LastBackup: new Date(taken).toISOString(), Certificates: [] })
     t.ok(existsSync(join(server.data, 'last-backup.json')))
     const second = await runCli(['backup', temporaryFolder(t), '--data', server.data, '--print', 'json'])
     const restored = join(temporaryFolder(t), 'restored')

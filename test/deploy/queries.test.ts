@@ -6,13 +6,13 @@ import { parser } from '@prometheus-io/lezer-promql'
 import t from 'tap'
 import { parse } from 'yaml'
 import { processMetrics } from '../../cli/process/process-metrics.js'
+import { upkeepMetrics } from '../../cli/serve/upkeep.js'
 import { Metrics } from '../../common/metrics.js'
 import { render } from '../../common/render-metrics.js'
 import deal from '../../plugins/deal/index.js'
 import pay from '../../plugins/pay/index.js'
 import task from '../../plugins/task/index.js'
 import { StoreMetrics } from '../../services/store/store-metrics.js'
-import { certificateMetrics } from '../../src/server/metrics/upkeep.js'
 import { startInProcess } from '../support/server/in-process.js'
 import { send } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
@@ -84,7 +84,7 @@ const UPKEEP: readonly (readonly [name: string, labels: readonly string[]])[] = 
 ]
 
 const metrics = new Metrics()
-certificateMetrics(metrics, () => [])
+upkeepMetrics(metrics, { lastBackup: () => undefined, certificates: () => [] })
 t.teardown(processMetrics(metrics))
 // As a server has them whose services are embedded.
 new StoreMetrics(metrics)

@@ -19,6 +19,8 @@ const REQUESTS = [
   { method: 'GET', target: '/photos?x-quota=' },
   { method: 'GET', target: '/photos?prefix=&x-zip=' },
   { method: 'GET', target: '/-/batch/v1' },
+  { method: 'GET', target: '/-/activity/v1' },
+  { method: 'GET', target: '/-/upkeep/v1' },
   { method: 'GET', target: '/-/capabilities' },
   { method: 'GET', target: '/-/keys/v1' },
   { method: 'GET', target: '/-/accounts/v1' },
@@ -113,9 +115,9 @@ t.test('notifications start first, and no option is lost, wherever a list names 
     { use: 'keys', from, options: { stor: 1 } },
   ]
   const config = { ...readConfig({ env: {} }), plugins }
-  const managed = { keys: undefined, accounts: undefined } as unknown as Parameters<typeof obtainPlugins>[1]
-  await t.rejects(obtainPlugins(config, managed), /option stor: no such option/)
-  const found = await obtainPlugins({ ...config, plugins: plugins.slice(0, 2) }, managed)
+  const served = { owner: {} } as unknown as Parameters<typeof obtainPlugins>[1]
+  await t.rejects(obtainPlugins(config, served), /option stor: no such option/)
+  const found = await obtainPlugins({ ...config, plugins: plugins.slice(0, 2) }, served)
   t.equal(found[0]?.plugin.name, 'notifications')
   t.equal(found.filter(({ plugin }) => plugin.name === 'notifications').length, 1)
 })

@@ -1,6 +1,7 @@
 import { CacheUse, type Count, type Distribution, type Metrics, type Sample } from '../../../common/metrics.js'
 import type { Quota } from '../../../common/quota.js'
 import type { BucketStanding, Gateway } from '../../api/gateway.js'
+import type { StorageSample } from '../../api/plugin.js'
 import type { State } from '../../api/state.js'
 import type { GatewayPool } from '../../gateway/account/create-gateway.js'
 import type { CallOutcome, GatewayWatch } from '../../gateway/gateway-call.js'
@@ -9,7 +10,6 @@ import type { Downloads } from '../../http/downloads.js'
 import type { JobsOverview } from '../../plugins/jobs/document.js'
 import { freeBytes } from '../../s3/health.js'
 import type { ProxyOptions } from '../proxy-options.js'
-import type { StorageSample } from './activity.js'
 import { remembered } from './metrics-plugin.js'
 
 /** The use of the caches of a server. */

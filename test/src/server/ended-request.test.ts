@@ -44,6 +44,7 @@ t.test('plugins are told of a request that has ended, and of no secret in it', a
     caller: undefined,
     context: { form: { key: 'form-key', caller: undefined } } as unknown as RequestFacts['context'],
   })
+  tell?.({ ...ENTRY, operation: 'web.Login', key: undefined } as unknown as AccessEntry, { incoming: facts.incoming })
   t.match(told, [
     {
       signer: { accessKeyId: 'reader', account: /^[0-9a-f]{64}$/, session: 'console' },
@@ -53,9 +54,10 @@ t.test('plugins are told of a request that has ended, and of no secret in it', a
     { refusal: { action: 's3:GetObjectVersion', reason: decision, told: false } },
     { status: 200, refusal: undefined },
     { key: 'form-key', signer: undefined },
+    { operation: 'web.Login', key: undefined, signer: undefined, refusal: { action: undefined, reason: '' } },
   ])
   t.notMatch(JSON.stringify(told), /SECRET|alone/)
   const failed = lines.filter((line) => JSON.stringify(line).includes('a hook failed'))
-  t.equal(failed.length, 4)
+  t.equal(failed.length, 5)
   t.match(JSON.stringify(failed[0]), /"requestId":"R".*"plugin":"broken"|"plugin":"broken".*"requestId":"R"/)
 })

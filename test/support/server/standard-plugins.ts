@@ -1,4 +1,5 @@
 import accounts from '../../../plugins/accounts/index.js'
+import activity from '../../../plugins/activity/index.js'
 import batch from '../../../plugins/batch/index.js'
 import encryption from '../../../plugins/encryption/index.js'
 import inventory from '../../../plugins/inventory/index.js'
@@ -6,6 +7,7 @@ import keys from '../../../plugins/keys/index.js'
 import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
 import self from '../../../plugins/self/index.js'
+import upkeep from '../../../plugins/upkeep/index.js'
 import usage from '../../../plugins/usage/index.js'
 import zip from '../../../plugins/zip/index.js'
 import type { Plugin } from '../../../src/api/plugin.js'
@@ -14,6 +16,7 @@ export interface StandardOptions {
   readonly batch?: Parameters<typeof batch>[0]
   readonly notifications?: Parameters<typeof notifications>[0]
   readonly inventory?: Parameters<typeof inventory>[0]
+  readonly upkeep?: Parameters<typeof upkeep>[0]
 }
 
 /**
@@ -31,6 +34,8 @@ export function standardPlugins(options: StandardOptions = {}): readonly Plugin[
     self(),
     keys(),
     accounts(),
+    activity(),
+    upkeep(options.upkeep),
     usage(),
     zip(),
   ]
