@@ -1,6 +1,7 @@
 import { type Context, type Logger, type Perform, type RequestOwner, S3Error } from 'dealgate/plugin'
 import { EntryNames } from './names.js'
 import { ObjectReader, type Transfer } from './reader.js'
+import { type Held, Paths } from './room.js'
 import type { Selection } from './selection.js'
 import { pagesOf } from './walk.js'
 import { type Write, ZipWriter } from './writer.js'
@@ -12,6 +13,8 @@ export interface Order {
   readonly owner: RequestOwner
   readonly perform: Perform
   readonly log: Logger
+  /** The paths that it has in memory, which it releases when it ends. */
+  readonly held: Held
 }
 
 /**
@@ -51,15 +54,20 @@ export class ArchiveDownload implements Transfer {
   }
 
   discard(): void {
+    this.#order.held.release()
     this.#abort.abort(new S3Error('ServiceUnavailable', { message: 'The archive is sent no further.' }))
   }
 
   async #send(write: Write): Promise<void> {
-    const { bucket, selection, owner, perform } = this.#order
+    const { bucket, selection, owner, perform, held } = this.#order
     const zip = new ZipWriter(write, selection.level)
     const names = new EntryNames()
     const reader = new ObjectReader({ bucket, owner, perform, signal: this.#abort.signal })
-    for await (const { place, size, modified, content } of reader.read(pagesOf(this.#context, bucket, selection))) {
+    const paths = new Paths()
+    for await (const { place, size, modified, content } of reader.read(
+      pagesOf(this.#context, bucket, selection, paths),
+    )) {
+      held.grow(paths.length)
       const path = pathOf(place.key, size, selection, names)
       if (path !== undefined) await zip.add({ path, modified, size }, size > 0 ? content : undefined)
     }

@@ -12,6 +12,7 @@ import {
 } from 'dealgate/plugin'
 import { ArchiveDownload } from './archive.js'
 import { KeptSelections } from './kept.js'
+import { Room } from './room.js'
 import {
   bodyOf,
   checked,
@@ -41,8 +42,9 @@ export default definePlugin({
   summary: 'Sends objects of a bucket as one ZIP archive, which is made while it is sent.',
   create(_, host) {
     const kept = new KeptSelections(host)
+    const making = { host, room: new Room() }
     return {
-      operations: [getZip(host, kept), postZip(host), keepSelection(kept)],
+      operations: [getZip(making, kept), postZip(making), keepSelection(kept)],
       async start() {
         host.schedule({ name: 'sweep', everySeconds: HOUR_SECONDS, run: ({ mayGoOn }) => kept.sweep(mayGoOn) })
       },
@@ -50,7 +52,12 @@ export default definePlugin({
   },
 })
 
-function getZip(host: PluginHost, kept: KeptSelections) {
+interface Making {
+  readonly host: Pick<PluginHost, 'perform' | 'log'>
+  readonly room: Room
+}
+
+function getZip(making: Making, kept: KeptSelections) {
   return defineOperation({
     ...ACCESS,
     name: 'GetZip',
@@ -64,7 +71,7 @@ function getZip(host: PluginHost, kept: KeptSelections) {
         throw invalid('selection', 'A request names a kept selection, or keys and prefixes.')
       const selection =
         id === undefined ? selectionOf(checked(bodyOf(entries))) : await kept.get(callerOf(context), request.bucket, id)
-      return answer(host, request, context, selection)
+      return answer(making, request, context, selection)
     },
   })
 }
@@ -73,7 +80,7 @@ function isOwn(name: string): boolean {
   return PARAMETERS.some((own) => own === name)
 }
 
-function postZip(host: PluginHost) {
+function postZip(making: Making) {
   return defineOperation({
     ...ACCESS,
     name: 'PostZip',
@@ -88,7 +95,7 @@ function postZip(host: PluginHost) {
           message: 'The signature must cover the body: send its SHA-256 in x-amz-content-sha256, not UNSIGNED-PAYLOAD.',
         })
       const { bytes } = await request.body.collect(context.limits.maxDocumentBytes)
-      return answer(host, request, context, selectionOf(checked(parsed(bytes))))
+      return answer(making, request, context, selectionOf(checked(parsed(bytes))))
     },
   })
 }
@@ -131,16 +138,16 @@ function keepSelection(kept: KeptSelections) {
 
 /** Looks at the selection, and answers with its archive. */
 async function answer(
-  host: PluginHost,
+  { host: { perform, log }, room }: Making,
   request: S3Request<'bucket'>,
   context: Context,
   selection: Selection,
 ): Promise<Reply> {
   const { bucket, remoteAddress, secure, host: name } = request
-  await check(context, bucket, selection, request.signal)
+  const { paths } = await check(context, bucket, selection, request.signal)
   const { accessKeyId, session } = callerOf(context).identity
   const owner = { accessKeyId, session, client: { remoteAddress, secure, host: name } }
-  const download = new ArchiveDownload({ bucket, selection, owner, perform: host.perform, log: host.log }, context)
+  const download = new ArchiveDownload({ bucket, selection, owner, perform, log, held: room.hold(paths) }, context)
   return { status: 200, headers: headersOf(selection, bucket), body: { download } }
 }
 

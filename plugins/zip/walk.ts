@@ -1,8 +1,9 @@
 import { type Context, S3Error, type StoredObject } from 'dealgate/plugin'
 import pMap from 'p-map'
+import { Paths } from './room.js'
 import type { Selection } from './selection.js'
 
-/** Most objects of an archive: its directory, and the paths in it, are in memory until it ends. */
+/** Most objects of an archive: its directory is in memory until it ends. */
 const MAX_OBJECTS = 100_000
 
 /** Objects of a page of a listing. */
@@ -19,8 +20,29 @@ export interface Place {
   readonly listed?: StoredObject
 }
 
-/** Yields the objects of a selection in pages, always in the same order. Throws AccessDenied, NoSuchBucket. */
+/**
+ * Yields the objects of a selection in pages, always in the same order. Throws AccessDenied, NoSuchBucket, and
+ * InvalidRequest for too many: a bucket may get more while its archive is sent.
+ */
 export async function* pagesOf(
+  context: Pick<Context, 'authorizer' | 'store'>,
+  bucket: string,
+  selection: Selection,
+  paths = new Paths(),
+): AsyncGenerator<readonly Place[]> {
+  let count = 0
+  for await (const page of allPages(context, bucket, selection)) {
+    count += page.length
+    if (count > MAX_OBJECTS)
+      throw new S3Error('InvalidRequest', {
+        message: `An archive has at most ${MAX_OBJECTS} objects: select fewer, such as one folder.`,
+      })
+    for (const { key } of page) paths.add(key)
+    yield page
+  }
+}
+
+async function* allPages(
   { authorizer, store }: Pick<Context, 'authorizer' | 'store'>,
   bucket: string,
   { objects, prefixes }: Selection,
@@ -38,6 +60,13 @@ export async function* pagesOf(
   }
 }
 
+interface Looked {
+  readonly objects: number
+  readonly bytes: number
+  /** Characters of its paths, as `Paths` counts them. */
+  readonly paths: number
+}
+
 /**
  * Looks at all objects before the first byte is sent, and counts them. Refuses what would end an archive in its middle:
  * AccessDenied for a key that the caller may not read, InvalidObjectState for objects whose bytes are in an archive,
@@ -48,21 +77,17 @@ export async function check(
   bucket: string,
   selection: Selection,
   signal: AbortSignal,
-): Promise<{ readonly objects: number; readonly bytes: number }> {
+): Promise<Looked> {
   const sum = { objects: 0, bytes: 0 }
+  const paths = new Paths()
   const cold = new Refused('InvalidObjectState', 'the bytes of these objects are in an archive: restore them first')
   const locked = new Refused(
     'InvalidRequest',
     'these objects are encrypted with keys of clients, without which nobody reads them',
   )
-  for await (const page of pagesOf(context, bucket, selection)) {
-    // An answer that nobody gets: no failure of the server.
-    if (signal.aborted) throw new S3Error('RequestTimeout', { message: 'The client has left.' })
+  for await (const page of pagesOf(context, bucket, selection, paths)) {
+    mustBeWanted(signal)
     sum.objects += page.length
-    if (sum.objects > MAX_OBJECTS)
-      throw new S3Error('InvalidRequest', {
-        message: `An archive has at most ${MAX_OBJECTS} objects: select fewer, such as one folder.`,
-      })
     const found = await pMap(page, (place) => look(context, bucket, place), { concurrency: CONCURRENCY })
     for (const { key, size, cold: isCold, encrypted } of found) {
       sum.bytes += size
@@ -73,7 +98,13 @@ export async function check(
   cold.throwIfAny()
   locked.throwIfAny()
   if (sum.objects === 0) throw new S3Error('NoSuchKey', { message: 'The selection has no object.' })
-  return sum
+  mustBeWanted(signal)
+  return { ...sum, paths: paths.length }
+}
+
+/** An answer that nobody gets is no failure of the server. */
+function mustBeWanted({ aborted }: AbortSignal): void {
+  if (aborted) throw new S3Error('RequestTimeout', { message: 'The client has left.' })
 }
 
 async function look({ authorizer, checks, store }: Context, bucket: string, place: Place): Promise<StoredObject> {

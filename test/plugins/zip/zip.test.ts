@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { presignQuery } from '../../../common/sigv4.js'
 import { ArchiveDownload, type Order } from '../../../plugins/zip/archive.js'
+import { Paths, Room } from '../../../plugins/zip/room.js'
 import { check } from '../../../plugins/zip/walk.js'
 import { createKeyFile } from '../../../src/objects/encryption/key-file.js'
 import { S3Error } from '../../../src/plugin.js'
@@ -16,6 +17,7 @@ import { until } from '../../support/waiting.js'
 /** Archives over HTTP, and by whose rights they are made. */
 
 const Bucket = 'photos'
+const MiB = 1024 * 1024
 const owner = { accessKeyId: 'owner-key', secretAccessKey: 'owner-secret' }
 const other = { accessKeyId: 'other-key', secretAccessKey: 'other-secret' }
 const guest = {
@@ -226,11 +228,13 @@ t.test('objects whose bytes are in an archive are named', async (t) => {
     ...{ code: 'InvalidObjectState', status: 403 },
     message: /restore them first.*cold-0, cold-1, cold-2, cold-3, cold-4, and 2 more/,
   })
-  t.same(await check(scripted([listed('a'), listed('b'), listed('c')]), Bucket, ofAll, signal), {
+  t.match(await check(scripted([listed('a'), listed('b'), listed('c')]), Bucket, ofAll, signal), {
     objects: 3,
     bytes: 9,
   })
 })
+
+const room = new Room()
 
 /** Takes an archive whose objects are answered with these bodies or errors, as the connection of a client does. */
 function taking(answers: Record<string, string | Error>, selection: Order['selection'] = ofAll) {
@@ -249,7 +253,7 @@ function taking(answers: Record<string, string | Error>, selection: Order['selec
   }
   const log = { warn: (line: unknown) => logged.push(line) } as unknown as Order['log']
   const client = { remoteAddress: '', secure: false, host: '' }
-  const order = { bucket: Bucket, selection, owner: { accessKeyId: 'a', client }, perform, log }
+  const order = { bucket: Bucket, selection, owner: { accessKeyId: 'a', client }, perform, log, held: room.hold(0) }
   return {
     asked,
     logged,
@@ -303,4 +307,33 @@ t.test('a client that does not read stops the reading, and one that leaves ends 
   waiting?.(new Error('the socket has ended'))
   await t.rejects(taken)
   t.same(logged, [], 'a client that leaves is nobody’s failure')
+})
+
+t.test('what paths take in memory is bounded, for one archive and for all', async (t) => {
+  const deep = (i: number) => `${String(i).padStart(5, '0')}/${'a/'.repeat(508)}x`
+  const paths = new Paths()
+  paths.add('a/b/c')
+  const first = paths.length
+  paths.add('a/b/d')
+  t.equal(paths.length, first + 5 + 64, 'a folder counts once')
+  const many = Array.from({ length: 200 }, (_, i) => listed(deep(i)))
+  const tooMany = { ...{ code: 'InvalidRequest' }, message: /at most 33554432 characters together/ }
+  await t.rejects(check(scripted(many), Bucket, ofAll, signal), tooMany, '200 keys of 1,024 bytes have 100,000 folders')
+  const grown = taking(Object.fromEntries(many.map(({ key }) => [key, ''])))
+  await t.rejects(
+    grown.download.lend((_, done) => done()),
+    tooMany,
+    'nor does an archive get them while it is sent',
+  )
+
+  const all = new Room()
+  const held = [all.hold(30 * MiB), all.hold(30 * MiB)]
+  t.throws(() => all.hold(5 * MiB), { code: 'SlowDown', headers: { 'retry-after': '30' } })
+  t.throws(() => held[0]?.grow(35 * MiB), { code: 'SlowDown' })
+  held[0]?.release()
+  held[0]?.release()
+  held[0]?.grow(60 * MiB)
+  held[1]?.grow(34 * MiB)
+  t.throws(() => all.hold(31 * MiB), { code: 'SlowDown' }, 'room is given back once')
+  all.hold(30 * MiB)
 })
