@@ -8,6 +8,8 @@ export const viewerSchema = z.object({
   /** Canonical id of the account whose requests it sees; absent for a key pair that sees its own alone. */
   account: z.string().optional(),
   accessKeyId: z.string(),
+  /** Name of the session, where a policy limits it: it sees its own requests, and not those of its key pair. */
+  session: z.string().optional(),
   buckets: z.array(z.tuple([z.string(), z.number()])),
 })
 
@@ -21,15 +23,17 @@ export async function viewerOf(context: Context): Promise<Viewer> {
   const { caller, gateway, canonicalId } = context
   const { identity } = caller ?? {}
   if (!identity) throw new S3Error('AccessDenied')
-  const { accessKeyId } = identity
-  const limited = identity.rights !== undefined || identity.policies !== undefined
+  const { accessKeyId, session } = identity
+  const isSession = session?.policy !== undefined
+  const limited = identity.rights !== undefined || identity.policies !== undefined || isSession
   if (!limited && !identity.account) return { all: true, accessKeyId, buckets: [] }
   const buckets: Viewer['buckets'] = []
   for (const { name, creationDate } of await gateway.listBuckets()) {
     if (limited && !(await maySee(name, context))) continue
     buckets.push([name, Date.parse(creationDate) + FORMER_MS])
   }
-  return { all: false, ...(!limited && { account: canonicalId }), accessKeyId, buckets }
+  const own = limited ? { ...(isSession && { session: session.name }) } : { account: canonicalId }
+  return { all: false, ...own, accessKeyId, buckets }
 }
 
 async function maySee(bucket: string, { checks, authorizer }: Context): Promise<boolean> {
@@ -50,9 +54,10 @@ export function sees(viewer: Viewer): (entry: Entry, ms: number) => boolean {
   return (entry, ms) => isOwn(viewer, entry) || ms >= (since.get(entry.bucket ?? '') ?? Number.POSITIVE_INFINITY)
 }
 
-function isOwn({ account, accessKeyId }: Viewer, { signer }: Entry): boolean {
+function isOwn({ account, accessKeyId, session }: Viewer, { signer }: Entry): boolean {
   if (!signer) return false
-  return account === undefined ? signer.accessKeyId === accessKeyId : signer.account === account
+  if (account !== undefined) return signer.account === account
+  return signer.accessKeyId === accessKeyId && (session === undefined || signer.session === session)
 }
 
 /**

@@ -218,6 +218,22 @@ t.test('the last requests of a server with two workers', async (t) => {
       Requests.filter(({ Bucket }) => Bucket === 'secret-plans').map(({ Key }) => Key),
       ['own-try'],
     )
+    const Statement = [
+      { Effect: 'Allow', Action: 'requests:ListRequests', Resource: '*' },
+      { Effect: 'Allow', Action: 's3:ListBucket', Resource: 'arn:aws:s3:::photos' },
+    ]
+    const policy = JSON.stringify({ Version: '2012-10-17', Statement })
+    const form = new URLSearchParams({ Action: 'GetSessionToken', Version: '2011-06-15', Policy: policy })
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    const made = await request(owner, { method: 'POST', target: '/', headers: type, body: Buffer.from(String(form)) })
+    const of = (name: string) => new RegExp(`<${name}>([^<]+)<`).exec(made.body.toString())?.[1] ?? ''
+    const session = { accessKey: of('AccessKeyId'), secretKey: of('SecretAccessKey') }
+    const headers = { ...json, 'x-amz-security-token': of('SessionToken') }
+    await request(session, { method: 'GET', target: '/secret-plans/session-try', headers })
+    const seen = (await request(session, { method: 'GET', target: '/-/requests/v1?max=1000', headers })).body.toString()
+    t.match(seen, /session-try/, 'a session of the owner that a policy limits sees its own')
+    t.match(seen, /n\/1/, 'and what was asked of a bucket that it may list')
+    t.notMatch(seen, /only\.txt|tenant\/|former/)
     const unsigned = await answerTo(open(server, 'GET', '/-/requests/v1', {}).end())
     t.equal(unsigned.status, 403)
     const link = new URL(presigned(server, 'GET', '/-/requests/v1'))
