@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Logger } from '../../common/log.js'
 import { ServiceClient } from '../../common/service-client.js'
 import type { RefusedToken, WebIdentities, WebIdentity } from '../../src/api/identity.js'
-import { isTrusted, keysOf, type OidcRole, readIssuer } from './roles.js'
+import { keysOf, mayName, type OidcRole, readIssuer } from './roles.js'
 
 interface IssuerOptions {
   readonly issuer: string
@@ -49,12 +49,14 @@ export class Issuer implements WebIdentities {
   readonly issuer: string
   readonly #options: IssuerOptions
   readonly #metadata: Remembered<Metadata>
-  #keys: { readonly set: Promise<JSONWebKeySet>; readonly at: number } | undefined
+  readonly #newKeys: Remembered<JSONWebKeySet>
+  #keys: { readonly set: JSONWebKeySet; readonly at: number } | undefined
 
   constructor(options: IssuerOptions) {
     this.#options = options
     this.issuer = options.issuer
-    this.#metadata = new Remembered(() => this.#discover())
+    this.#metadata = new Remembered(() => this.#discover(), FRESH_MS)
+    this.#newKeys = new Remembered(() => this.#readKeys(), 0)
   }
 
   /**
@@ -116,19 +118,16 @@ export class Issuer implements WebIdentities {
   }
 
   /** The keys of the issuer. @param oldest ms since they were read, at most */
-  #keySet(oldest: number): Promise<JSONWebKeySet> {
-    const now = performance.now()
-    if (this.#keys && now - this.#keys.at < oldest) return this.#keys.set
-    const set = this.#metadata
-      .get()
-      .then(
-        async ({ jwks_uri }) => keySet.parse(await this.#read(this.#trusted('jwks_uri', jwks_uri))) as JSONWebKeySet,
-      )
-    const keys = { set, at: now }
-    this.#keys = keys
-    set.catch(() => {
-      if (this.#keys === keys) this.#keys = undefined
-    })
+  async #keySet(oldest: number): Promise<JSONWebKeySet> {
+    if (this.#keys && performance.now() - this.#keys.at < oldest) return this.#keys.set
+    return this.#newKeys.get()
+  }
+
+  /** Those of before stay as long as they are fresh: a token that names an unknown key must not end the others. */
+  async #readKeys(): Promise<JSONWebKeySet> {
+    const { jwks_uri } = await this.#metadata.get()
+    const set = keySet.parse(await this.#read(this.#trusted('jwks_uri', jwks_uri))) as JSONWebKeySet
+    this.#keys = { set, at: performance.now() }
     return set
   }
 
@@ -145,9 +144,13 @@ export class Issuer implements WebIdentities {
   }
 
   async #read(url: URL): Promise<unknown> {
-    const client = new ServiceClient({ service: 'issuer', url: url.origin, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
+    const at = url.pathname.lastIndexOf('/')
+    const folder = `${url.origin}${url.pathname.slice(0, at)}`
+    const last = url.pathname.slice(at + 1)
+    const client = new ServiceClient({ service: 'issuer', url: folder, timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES })
     try {
-      const path = url.pathname.split('/').slice(1).map(decodeURIComponent)
+      // Addresses of some issuers end in a slash.
+      const path = last === '' ? [] : [decodeURIComponent(last)]
       const { status, json } = await client.send({ method: 'GET', path, query: Object.fromEntries(url.searchParams) })
       if (status !== 200 || json === undefined) throw new IssuerError(`${url.href} answers with status ${status}`)
       return json
@@ -158,7 +161,7 @@ export class Issuer implements WebIdentities {
 
   #trusted(name: string, text: string): URL {
     const url = URL.canParse(text) ? new URL(text) : undefined
-    if (url && isTrusted(url)) return url
+    if (url && mayName(new URL(this.issuer), url)) return url
     throw new IssuerError(`its ${name} is not an https URL`)
   }
 
@@ -173,19 +176,23 @@ export class Issuer implements WebIdentities {
 /** A value that is read again when it is old, and not at once after a failure. */
 class Remembered<T> {
   readonly #read: () => Promise<T>
+  readonly #freshMs: number
   #known: { readonly value: Promise<T>; until: number } | undefined
 
-  constructor(read: () => Promise<T>) {
+  /** @param freshMs how long a value is used after it was read; all who ask meanwhile wait for the same one */
+  constructor(read: () => Promise<T>, freshMs: number) {
     this.#read = read
+    this.#freshMs = freshMs
   }
 
   get(): Promise<T> {
     if (this.#known && performance.now() < this.#known.until) return this.#known.value
-    const known = { value: this.#read(), until: performance.now() + FRESH_MS }
+    const known = { value: this.#read(), until: Number.POSITIVE_INFINITY }
     this.#known = known
-    known.value.catch(() => {
-      known.until = performance.now() + AGAIN_MS
-    })
+    const keep = (ms: number) => () => {
+      known.until = performance.now() + ms
+    }
+    known.value.then(keep(this.#freshMs), keep(AGAIN_MS))
     return known.value
   }
 }

@@ -37,8 +37,13 @@ export function readIssuer(text: string): URL {
   return url
 }
 
+/** True for an address that the issuer may name: one elsewhere must not have this machine ask its own services. */
+export function mayName(issuer: URL, url: URL): boolean {
+  return isTrusted(url) && (url.protocol === 'https:' || issuer.protocol === 'http:')
+}
+
 /** True for https, and for http on this machine, of which no one else can read or change the traffic. */
-export function isTrusted({ protocol, hostname }: URL): boolean {
+function isTrusted({ protocol, hostname }: URL): boolean {
   const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
   return protocol === 'https:' || (protocol === 'http:' && isHere)
 }

@@ -246,6 +246,17 @@ t.test('users of an OpenID Connect issuer sign in', async (t) => {
     t.equal(await call(await sign(sound), assume('READER')), 200)
     for (const role of ['ADMIN', 'OWNERKEY', 'GONE', 'NOBODY'])
       t.equal(await call(await sign(sound), assume(role)), 'AccessDenied', role)
+    const arnOf = async (sub: string) => {
+      const WebIdentityToken = await sign({ ...sound, sub })
+      const parameters = { ...assume('READER'), Version: '2011-06-15', WebIdentityToken }
+      const answer = await fetch(endpoint, { method: 'POST', body: new URLSearchParams(parameters) })
+      return /<Arn>([^<]+)/.exec(await answer.text())?.[1] ?? ''
+    }
+    t.match(await arnOf('ann@example.com'), /\/READER\/ann@example\.com$/)
+    const like = ['auth0|ann', 'auth0-ann', `${'n'.repeat(64)}1`, `${'n'.repeat(64)}2`, 'a']
+    const names = new Set(await Promise.all(like.map(arnOf)))
+    t.equal(names.size, like.length, 'no subject has the name of another')
+    for (const name of names) t.match(name, /\/READER\/[\w+=,.@-]{2,64}$/)
     t.equal(await call(await sign({ ...sound, groups: 'staff-of-another' }), assume('READER')), 'AccessDenied')
   })
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { networkOf } from '../../../common/cidr.js'
 import type { ClientRate } from '../../../common/client-rate.js'
 import { element } from '../../../common/xml.js'
@@ -16,6 +17,9 @@ export interface WebIdentityDeps {
   /** Key pairs that are not temporary. */
   readonly keyPairs: Credentials
 }
+
+/** Characters of the hash in the name of a session. */
+const HASH_LENGTH = 16
 
 interface AssumedKeyPair {
   readonly role: string
@@ -42,7 +46,7 @@ export async function assumeKeyPair(
     throw stsError('AccessDenied', `The token gives no role of this name. Its roles: ${roles || 'none'}.`)
   }
   // Its own word would let a holder of a token appear as another one in the audit log.
-  const name = subject.replace(/[^\w+=,.@-]/g, '-').slice(0, 64)
+  const name = sessionNameOf(subject)
   const issued = await deps.sessions.issue({ keyPair, policy, expires, web: { name, role } })
   if (issued.sessionToken.length > MAX_TOKEN) throw tooLarge(true)
   const content = [
@@ -56,6 +60,13 @@ export async function assumeKeyPair(
     element('Provider', deps.webIdentities?.issuer),
   ]
   return stsReply('AssumeRoleWithWebIdentity', content.join(''), request.id)
+}
+
+/** The subject itself where it is a name of a session; any other is shortened, and no two have the same name. */
+function sessionNameOf(subject: string): string {
+  if (/^[\w+=,.@-]{2,64}$/.test(subject)) return subject
+  const hash = createHash('sha256').update(subject).digest('hex').slice(0, HASH_LENGTH)
+  return `${subject.replace(/[^\w+=,.@-]/g, '-').slice(0, 63 - HASH_LENGTH)}-${hash}`
 }
 
 /** Lists the roles that a token of the issuer gives, which AWS has no call for. The request needs no signature. */
