@@ -79,6 +79,7 @@ export const countBucket = defineCall({
   source,
   summary: 'Counts all objects of a bucket as a job, and keeps the result for DescribeBuckets.',
   access: 'owner',
+  action: ['s3:ListBucket', COUNT],
   on: { method: 'POST', resource: 'bucket', subresource: 'x-usage' },
   result,
   root: 'BucketCount',
@@ -93,6 +94,8 @@ export function countJob(host: PluginHost): JobKind<{ readonly bucket: string },
     name: COUNT,
     async run(job) {
       const { bucket } = job.input
+      // The job may begin long after its order.
+      await job.context.authorizer.requireAction('s3:ListBucket', { bucket })
       const goesOn = (counted: readonly ClassCount[]) => {
         const tasks = sumOf(counted, 'Objects')
         const bytes = sumOf(counted, 'Bytes')

@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { countJob } from '../../../plugins/usage/count.js'
+import { S3Error } from '../../../src/plugin.js'
 import { sdkFor } from '../../support/programs/sdk.js'
 import { startDealgate } from '../../support/server/dealgate.js'
 import { startInProcess } from '../../support/server/in-process.js'
@@ -25,6 +27,12 @@ const policed = {
       ],
     },
   ],
+}
+
+/** May count, and may not list. */
+const counter = {
+  ...{ accessKeyId: 'counter-key', secretAccessKey: 'counter-secret' },
+  policies: [{ Statement: [{ Effect: 'Allow', Action: 'usage:CountBucket', Resource: '*' }] }],
 }
 
 function asker(endpoint: string, { accessKeyId, secretAccessKey } = owner) {
@@ -104,17 +112,30 @@ t.test('a page of buckets with numbers and settings', async (t) => {
 })
 
 t.test('another gateway has no numbers, and a count is kept', async (t) => {
-  const { endpoint, s3 } = await startInProcess(t, 'legacy', { identities: [owner, reader] })
+  const { endpoint, s3 } = await startInProcess(t, 'legacy', { identities: [owner, reader, counter] })
   await s3.createBucket({ Bucket: 'alpha' })
   for (const Key of ['a', 'b/c']) await s3.putObject({ Bucket: 'alpha', Key, Body: 'four' })
   const who = asker(endpoint)
   const before = await ask(who, 'GET', DESCRIBE)
   t.match(before.Buckets, [{ Bucket: 'alpha', Versioning: 'Disabled', ObjectLock: false }])
   t.notOk('Numbers' in before.Buckets[0] || 'Counted' in before.Buckets[0])
-  t.match(await ask(asker(endpoint, reader), 'POST', '/alpha?x-usage='), { status: 403, Code: 'AccessDenied' })
+  for (const limited of [reader, counter])
+    t.match(await ask(asker(endpoint, limited), 'POST', '/alpha?x-usage='), { status: 403, Code: 'AccessDenied' })
   const counted = await ask(who, 'POST', '/alpha?x-usage=')
   t.match(counted, { status: 200, Objects: 2, Bytes: 8, Classes: [{ Objects: 2, Bytes: 8 }] })
   t.match(await ask(who, 'GET', DESCRIBE), { Buckets: [{ Counted: { Objects: 2, Bytes: 8, At: counted.Counted } }] })
+})
+
+t.test('a count that begins later needs the right to list then', async (t) => {
+  const kind = countJob({ now: Date.now } as Parameters<typeof countJob>[0])
+  const asked: unknown[] = []
+  const requireAction = async (...what: unknown[]) => {
+    asked.push(what)
+    throw new S3Error('AccessDenied')
+  }
+  const job = { input: { bucket: 'alpha' }, context: { authorizer: { requireAction } } }
+  await t.rejects(Promise.resolve(kind.run(job as unknown as Parameters<typeof kind.run>[0])), { code: 'AccessDenied' })
+  t.same(asked, [['s3:ListBucket', { bucket: 'alpha' }]])
 })
 
 /** What a listing of all versions has. */
