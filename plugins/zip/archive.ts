@@ -36,17 +36,24 @@ export class ArchiveDownload implements Transfer {
   async lend(sink: Parameters<Transfer['lend']>[0]): Promise<void> {
     const { log, bucket } = this.#order
     const { signal } = this.#abort
+    let isGone = false
     try {
       await this.#send(
         (bytes) =>
           new Promise((resolve, reject) => {
             if (signal.aborted) reject(signal.reason)
-            else sink(bytes, (error) => (error === undefined ? resolve() : reject(error)))
+            else
+              sink(bytes, (error) => {
+                if (error === undefined) return resolve()
+                // The connection says so before it is closed.
+                isGone = true
+                reject(error)
+              })
           }),
       )
     } catch (err) {
       // The client sees a connection that ends: the reason is here alone.
-      if (!signal.aborted) log.warn({ err, bucket }, 'an archive was cut before its end')
+      if (!isGone && !signal.aborted) log.warn({ err, bucket }, 'an archive was cut before its end')
       throw err
     } finally {
       this.discard()

@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
 import { type Context, S3Error, type StoredObject } from 'dealgate/plugin'
+import pLimit from 'p-limit'
 import pMap from 'p-map'
 import { Paths } from './room.js'
 import type { Selection } from './selection.js'
@@ -10,6 +12,10 @@ const MAX_OBJECTS = 100_000
 const PAGE = 1000
 /** Decisions, and looks at objects, at the same time. */
 const CONCURRENCY = 8
+/** Pages that are looked at at the same time, for all requests. */
+const looking = pLimit(8)
+/** Objects of a page between which other requests have their turn: a decision is quick, and thousands are not. */
+const AT_ONCE = 50
 /** Objects that a refusal names. */
 const MAX_TOLD = 5
 
@@ -86,9 +92,8 @@ export async function check(
     'these objects are encrypted with keys of clients, without which nobody reads them',
   )
   for await (const page of pagesOf(context, bucket, selection, paths)) {
-    mustBeWanted(signal)
     sum.objects += page.length
-    const found = await pMap(page, (place) => look(context, bucket, place), { concurrency: CONCURRENCY })
+    const found = await looking(() => lookAt(context, bucket, page, signal))
     for (const { key, size, cold: isCold, encrypted } of found) {
       sum.bytes += size
       if (isCold) cold.add(key)
@@ -105,6 +110,17 @@ export async function check(
 /** An answer that nobody gets is no failure of the server. */
 function mustBeWanted({ aborted }: AbortSignal): void {
   if (aborted) throw new S3Error('RequestTimeout', { message: 'The client has left.' })
+}
+
+async function lookAt(context: Context, bucket: string, page: readonly Place[], signal: AbortSignal) {
+  const found: StoredObject[] = []
+  for (let at = 0; at < page.length; at += AT_ONCE) {
+    mustBeWanted(signal)
+    const some = page.slice(at, at + AT_ONCE)
+    found.push(...(await pMap(some, (place) => look(context, bucket, place), { concurrency: CONCURRENCY })))
+    await setImmediate()
+  }
+  return found
 }
 
 async function look({ authorizer, checks, store }: Context, bucket: string, place: Place): Promise<StoredObject> {

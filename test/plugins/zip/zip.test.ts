@@ -306,7 +306,9 @@ t.test('a client that does not read stops the reading, and one that leaves ends 
   download.discard()
   waiting?.(new Error('the socket has ended'))
   await t.rejects(taken)
-  t.same(logged, [], 'a client that leaves is nobody’s failure')
+  const reset = taking(big)
+  await t.rejects(reset.download.lend((_, done) => done(new Error('write ECONNRESET'))))
+  t.same([...logged, ...reset.logged], [], 'a client that leaves is nobody’s failure')
 })
 
 t.test('what paths take in memory is bounded, for one archive and for all', async (t) => {
@@ -336,4 +338,32 @@ t.test('what paths take in memory is bounded, for one archive and for all', asyn
   held[1]?.grow(34 * MiB)
   t.throws(() => all.hold(31 * MiB), { code: 'SlowDown' }, 'room is given back once')
   all.hold(30 * MiB)
+})
+
+t.test('looking at many objects leaves others their turn', async (t) => {
+  const objects = Array.from({ length: 400 }, (_, i) => listed(`k${String(i).padStart(3, '0')}`))
+  const running = { now: 0, most: 0 }
+  const authorizer = {
+    decide: async ({ action }: { action: string }) => {
+      if (action !== 's3:GetObject') return
+      running.most = Math.max(running.most, ++running.now)
+      await Promise.resolve()
+      running.now--
+    },
+  }
+  const listObjects = async () => ({ objects, truncated: false })
+  const context = { ...scripted([]), authorizer, store: { listObjects } } as unknown as Parameters<typeof check>[0]
+  let turns = 0
+  let over = false
+  const others = (async () => {
+    while (!over) {
+      await new Promise((resolve) => setImmediate(resolve))
+      turns++
+    }
+  })()
+  await Promise.all(Array.from({ length: 40 }, () => check(context, Bucket, ofAll, signal)))
+  over = true
+  await others
+  t.ok(turns >= 40, `${turns} turns while 16,000 objects were looked at`)
+  t.ok(running.most <= 64, `${running.most} at the same time`)
 })
