@@ -54,9 +54,11 @@ export function openOwner(config: Config, accessKeyId: () => string): Owner {
             },
             async fund(amount, reference) {
               const registry = await wallets()
-              await withRegistry(registry, async () =>
-                registry.fund((await registry.ofOwner()).address, amount, `owner ${reference}`),
-              )
+              try {
+                await registry.fund((await registry.ofOwner()).address, amount, `owner ${reference}`)
+              } finally {
+                await registry.close()
+              }
             },
           }
         : undefined,

@@ -124,7 +124,10 @@ t.test('the owner of a fresh server has a platform user and a wallet', async (t)
   await t.test('it is the same after a restart, and without a word of its key in the log', async (t) => {
     const registry = await openWalletRegistry(join(server.data, 'services'))
     t.equal((await registry.ofOwner()).address, wallet.WalletAddress, 'beside a server that runs')
+    await registry.fund(`0x${'1'.repeat(40)}`, 10n ** 18n - 10_000_000n)
     await registry.close()
+    const beyond = await call(owner, 'POST', '/-/pay/v1/wallet/coins', { Coins: 6 })
+    t.match(beyond, { status: 400, Code: 'InvalidRequest', Message: /The ledger can hold/ })
     await server.stop()
     await server.start()
     const again = { ...owner, endpoint: server.endpoint }

@@ -107,7 +107,8 @@ export function fundWallet(deps: PayDeps) {
     async answer({ body: { Coins, Reference = randomUUID() } }, context) {
       const identity = signedIdentity(context)
       const kept = await deps.owner.walletOf(identity)
-      if (!kept || !(await deps.owner.fund(identity, BigInt(Coins) * MILLIONTHS, Reference))) {
+      const fund = () => deps.owner.fund(identity, BigInt(Coins) * MILLIONTHS, Reference).catch(refused)
+      if (!kept || !(await fund())) {
         throw new S3Error('InvalidRequest', {
           message: 'Only the owner of a server that runs the payment service with the embedded ledger gets such coins.',
         })
@@ -115,6 +116,11 @@ export function fundWallet(deps: PayDeps) {
       return { WalletAddress: kept.address, Coins }
     },
   })
+}
+
+function refused(error: unknown): never {
+  if (error instanceof RangeError) throw new S3Error('InvalidRequest', { message: error.message, cause: error })
+  throw error
 }
 
 /** What has to be paid for an upload of the caller, and the wallet of it if the server keeps that. */
