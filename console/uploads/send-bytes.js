@@ -23,12 +23,12 @@ function put(client, url, headers, bytes, onProgress, signal) {
     const request = new XMLHttpRequest()
     const abort = () => request.abort()
     signal.addEventListener('abort', abort)
-    const answered = { get: (name) => request.getResponseHeader(name) }
     request.upload.onprogress = ({ loaded }) => onProgress(loaded)
     request.onloadend = () => signal.removeEventListener('abort', abort)
     request.onabort = () => reject(signal.reason)
     request.onerror = () => reject(unreachable(client))
     request.onload = () => {
+      const answered = headersOf(request)
       if (request.status >= 200 && request.status < 300) resolve(answered)
       else errorOf(request.status, answered, request.responseText).then(reject, reject)
     }
@@ -36,4 +36,10 @@ function put(client, url, headers, bytes, onProgress, signal) {
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
     request.send(bytes)
   })
+}
+
+/** The headers that the page may read. To ask for another one by its name is an error in the console of the browser. */
+function headersOf(request) {
+  const lines = request.getAllResponseHeaders().trim().split('\r\n').filter(Boolean)
+  return new Headers(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]))
 }

@@ -4,8 +4,10 @@ import batch from '../../../plugins/batch/index.js'
 import encryption from '../../../plugins/encryption/index.js'
 import inventory from '../../../plugins/inventory/index.js'
 import keys from '../../../plugins/keys/index.js'
+import lifecycle from '../../../plugins/lifecycle/index.js'
 import notifications from '../../../plugins/notifications/index.js'
 import quota from '../../../plugins/quota/index.js'
+import requests from '../../../plugins/requests/index.js'
 import self from '../../../plugins/self/index.js'
 import upkeep from '../../../plugins/upkeep/index.js'
 import usage from '../../../plugins/usage/index.js'
@@ -38,5 +40,7 @@ export function standardPlugins(options: StandardOptions = {}): readonly Plugin[
     upkeep(options.upkeep),
     usage(),
     zip(),
+    lifecycle(),
+    requests(),
   ]
 }
