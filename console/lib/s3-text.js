@@ -1,5 +1,6 @@
 // Objects that are texts, within bounds.
 import { send } from './api.js'
+import { bytesOf } from './bytes.js'
 
 /** Stores a text. Throws ApiError. */
 export async function writeObject(client, bucket, key, text, signal) {
@@ -26,7 +27,9 @@ export async function readText(client, bucket, key, { bytes, last = false }, sig
   })
   if (!response) return { text: '', whole: true }
   const size = Number(/\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1] ?? 0)
-  return { text: await response.text(), whole: size <= bytes }
+  const read = await bytesOf(response, bytes + 1)
+  const text = new TextDecoder().decode(read.subarray(0, bytes))
+  return { text, whole: size <= bytes && read.length <= bytes }
 }
 
 /** The rows of a text in CSV: quoted values may have commas, line breaks and doubled quotes. */

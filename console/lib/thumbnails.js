@@ -1,5 +1,6 @@
 // Small pictures of images, made in the browser of their bytes.
 import { send } from './api.js'
+import { bytesOf } from './bytes.js'
 import { pixelsOf } from './image-size.js'
 import { isAtHand } from './s3.js'
 import { isReachable } from './signer.js'
@@ -20,8 +21,7 @@ export function hasThumbnail({ name, folder, size, storageClass }) {
 /** Draws the image on a canvas, whole and in its middle. Resolves false for bytes that are no image. */
 export function drawThumbnail(client, { bucket, key }, canvas, signal) {
   return inTurn(signal, async () => {
-    const answer = await send(client, { bucket, key, signal })
-    const bytes = new Uint8Array(await answer.arrayBuffer())
+    const bytes = await bytesOf(await send(client, { bucket, key, signal }), LARGEST)
     const { kind, type } = shownAs(bytes, true) ?? {}
     if (kind !== 'image' || pixelsOf(bytes, type) > MOST_PIXELS) return false
     const image = await createImageBitmap(new Blob([bytes], { type }))

@@ -1,4 +1,5 @@
 import { send } from '../lib/api.js'
+import { bytesOf } from '../lib/bytes.js'
 import { formatBytes } from '../lib/format.js'
 import { html, useEffect, useState } from '../lib/html.js'
 import { pixelsOf } from '../lib/image-size.js'
@@ -39,15 +40,18 @@ async function look(client, { bucket, key, versionId }, size, signal) {
   const { headers } = await send(client, { method: 'HEAD', bucket, key, query, signal })
   const isRestored = /ongoing-request="false"/.test(headers.get('x-amz-restore') ?? '')
   if (!isRestored && !isAtHand(headers.get('x-amz-storage-class') ?? 'STANDARD')) return { kind: 'archived' }
-  const read = async (last) => {
+  const read = async (last, most) => {
     const range = last < size ? { range: `bytes=0-${last - 1}` } : {}
-    return new Uint8Array(await (await send(client, { bucket, key, query, headers: range, signal })).arrayBuffer())
+    return bytesOf(await send(client, { bucket, key, query, headers: range, signal }), most)
   }
-  const first = await read(FIRST)
-  const shown = shownAs(first, size <= FIRST) ?? {}
-  if (shown.kind !== 'image') return { ...shown, cut: size > FIRST }
+  const found = await read(FIRST, FIRST + 1)
+  const first = found.subarray(0, FIRST)
+  // What is encoded has more bytes than the object.
+  const cut = size > FIRST || found.length > FIRST
+  const shown = shownAs(first, !cut) ?? {}
+  if (shown.kind !== 'image') return { ...shown, cut }
   if (size > LARGEST || pixelsOf(first, shown.type) > MOST_PIXELS) return { kind: 'large' }
-  return { ...shown, bytes: size <= FIRST ? first : await read(size) }
+  return { ...shown, bytes: cut ? await read(size, LARGEST) : first }
 }
 
 const SAYS = {

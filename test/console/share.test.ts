@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { crc32, deflateSync } from 'node:zlib'
+import { crc32, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { temporaryFolder } from '../support/content/folders.js'
 import { findClient, run } from '../support/programs/run.js'
@@ -33,7 +33,10 @@ function png(side: number, width = side): Buffer {
 
 const SCRIPT = '<script>document.title = "ran"; localStorage.setItem("ran", "1")</script>'
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg">${SCRIPT}</svg>`
-const OBJECTS: readonly (readonly [key: string, body: string | Buffer, type: string])[] = [
+const OBJECTS: readonly (readonly [key: string, body: string | Buffer, type: string, encoding?: string])[] = [
+  // A page of 64 MiB in 64 KiB.
+  ['zipped.txt', gzipSync(Buffer.alloc(64 * 1024 * 1024, 'z')), 'text/plain', 'gzip'],
+  ['no.gz', 'These bytes are not compressed.', 'text/plain', 'gzip'],
   ['a.png', png(40), 'image/png'],
   ['bomb.png', png(1, 30_000), 'image/png'],
   ['page.png', SCRIPT, 'image/png'],
@@ -120,8 +123,9 @@ t.test('sharing, looking at and downloading objects', async (t) => {
   if (!scene) return
   const { browser, server, tab, accessible } = scene
   await send(server, { method: 'PUT', target: `/${BUCKET}` })
-  for (const [key, body, type] of OBJECTS) {
+  for (const [key, body, type, encoding] of OBJECTS) {
     const headers: Record<string, string> = type === '' ? {} : { 'content-type': type }
+    if (encoding) headers['content-encoding'] = encoding
     await send(server, { method: 'PUT', target: targetOf(BUCKET, key), body: Buffer.from(body), headers })
   }
   await tab.signIn()
@@ -190,6 +194,10 @@ t.test('sharing, looking at and downloading objects', async (t) => {
     await open('tone.wav')
     await tab.untilTrue(`document.querySelector('audio')?.duration === 1`, 'the browser does not read the sound')
     await open('empty', 'The object is empty')
+    await open('no.gz', 'The bytes are not in the content encoding that the object names')
+    await open('zipped.txt', 'zzz')
+    const shown = Number(await tab.page.evaluate(`document.querySelector('main pre').textContent.length`))
+    t.equal(shown, 256 * 1024, 'what a small object becomes is not read to its end')
     await open('paper.pdf', 'in a tab of its own')
     const opened = new Promise<string>((resolve) => browser.once('targetcreated', (target) => resolve(target.url())))
     await tab.click('button', 'Open the PDF')
