@@ -5,7 +5,7 @@ import { element, fitsXml } from './xml.js'
 
 /**
  * Deletes up to 1000 objects, or versions of them.
- * @param items [{ key, versionId? }]
+ * @param items [{ key, versionId?, etag? }]: one with an `etag` is deleted only as long as it has it
  * @param options { bypass?, reason? }: `bypass` passes by retentions in GOVERNANCE mode
  * @returns { failed: [{ key, versionId?, code, message }], markers: [{ key, versionId }] }: `markers` are those that the
  *   removals have made
@@ -22,8 +22,12 @@ export async function deleteObjects(client, bucket, items, options, signal) {
 }
 
 async function deleteByDocument(client, bucket, items, options, signal, { failed, markers }) {
-  const objects = items.map(({ key, versionId }) =>
-    element('Object', [element('Key', key), versionId === undefined ? '' : element('VersionId', versionId)]),
+  const objects = items.map(({ key, versionId, etag }) =>
+    element('Object', [
+      element('Key', key),
+      versionId === undefined ? '' : element('VersionId', versionId),
+      etag === undefined ? '' : element('ETag', etag),
+    ]),
   )
   const body = element('Delete', objects)
   const { query, headers } = bypassing(options)
@@ -47,9 +51,14 @@ async function deleteByDocument(client, bucket, items, options, signal, { failed
 }
 
 async function deleteByAddress(client, place, options, signal, { failed, markers }) {
-  const { key, versionId } = place
+  const { key, versionId, etag } = place
+  const { query, headers: given } = bypassing(options)
+  const condition = etag === undefined ? {} : { 'if-match': etag }
   try {
-    const { headers } = await send(client, { ...place, method: 'DELETE', ...bypassing(options), signal })
+    const { headers } = await send(client, {
+      ...{ ...place, method: 'DELETE', query, signal },
+      headers: { ...given, ...condition },
+    })
     if (versionId === undefined && headers.get('x-amz-delete-marker') === 'true')
       markers.push({ key, versionId: headers.get('x-amz-version-id') })
   } catch (error) {

@@ -2,7 +2,7 @@
 // the selection, `refresh` shows what has become of it.
 import { ApiError, sendXml } from '../lib/api.js'
 import { eachAtOnce, selectedObjects } from '../lib/below.js'
-import { deleteObjects } from '../lib/delete.js'
+import { moveObject } from '../lib/copy.js'
 import { formatCount } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { follow, objectLink, requireReadable } from '../lib/links.js'
@@ -73,11 +73,10 @@ export function CopyObjects({ bucket, folder, items, done, refresh, onClose }) {
     if (target === bucket) refuseOverlap(prefix, folder, items)
     await onSelected({ bucket, items, done, refresh }, signal, moves ? 'moved' : 'copied', (page, ready) =>
       eachAtOnce(page, AT_ONCE, async ({ key }) => {
+        const to = { bucket: target, key: prefix + key.slice(folder.length) }
         const headers = { 'x-amz-copy-source': pathOf(bucket, key) }
-        const copy = { method: 'PUT', bucket: target, key: prefix + key.slice(folder.length) }
-        await sendXml(client, { ...copy, headers, signal })
-        // Not by its address: a browser could not request the address of every key.
-        if (moves) refuseFailed((await deleteObjects(client, bucket, [{ key }], {}, signal)).failed)
+        if (moves) await moveObject(client, { bucket, key }, to, { replace: true }, signal)
+        else await sendXml(client, { ...to, method: 'PUT', headers, signal })
         setCopied(ready())
       }),
     )

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import t from 'tap'
 import type { Dealgate } from '../support/server/dealgate.js'
 import { send, targetOf } from '../support/sign/send.js'
-import { startConsole, type Tab } from './browser.js'
+import { intercept, startConsole, type Tab } from './browser.js'
 import { withParts } from './parts.js'
 
 /** Markup, hidden characters, no place to break: every part has to show it as text. */
@@ -184,11 +184,46 @@ async function folders(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.click('button', 'Undo', '2025/a.txt has its name again')
   t.same(await keys(), ['2025/a.txt', '2025/b.txt'])
   t.equal((await send(server, { method: 'GET', target: '/photos/2025/a.txt' })).body.toString(), '2026/a.tx')
+  await taken(t, tab, server)
 
+  await tab.pick('Actions on c.txt', 'Rename…')
+  await tab.fill('New name', 'd.txt')
+  await tab.click('button', 'Rename', '2025/c.txt is now 2025/d.txt')
+  await tab.click('button', 'Undo', 'has its name again')
   await tab.goTo('#/keys', 'has its name again')
   await tab.page.evaluate(`{ const { now } = Date; Date.now = () => now() + 5000 }`)
   await tab.goTo('#/jobs', 'There is no such job')
   await tab.untilTrue(`document.querySelector('.notice') === null`, 'an old notice stays on another screen')
+}
+
+/** What somebody else stores during a move or before it is taken back is neither removed nor renamed. */
+async function taken(t: Test, tab: Tab, server: Dealgate): Promise<void> {
+  const write = (key: string, content: string) =>
+    send(server, { method: 'PUT', target: targetOf('photos', key), body: Buffer.from(content) })
+  const read = async (key: string) =>
+    (await send(server, { method: 'GET', target: targetOf('photos', key) })).body.toString()
+  await tab.pick('Actions on b.txt', 'Rename…')
+  await tab.fill('New name', 'c.txt')
+  await tab.click('button', 'Rename', '2025/b.txt is now 2025/c.txt')
+  await write('2025/c.txt', 'another')
+  await tab.click('button', 'Undo', '2025/c.txt was written by somebody else meanwhile, and keeps its name')
+  t.equal(await read('2025/c.txt'), 'another')
+
+  // Between the copy and the removal.
+  const done = await intercept(tab, /[?&]delete=/, async (request) => {
+    await write('2025/a.txt', 'newer')
+    await request.continue()
+  })
+  await tab.click('checkbox', 'Select a.txt')
+  await tab.click('button', 'Copy or move…')
+  await tab.fill('To prefix', 'moved/')
+  await tab.click('checkbox', 'Move: delete each object once its copy exists')
+  await tab.click('button', 'Copy', 'after it was copied to moved/a.txt: both are there now')
+  await done()
+  await tab.click('button', 'Cancel')
+  t.equal(await read('2025/a.txt'), 'newer')
+  t.equal(await read('moved/a.txt'), '2026/a.tx')
+  await tab.click('button', 'Clear')
 }
 
 /** What the library shows is right in both themes, and what others have written is text. */

@@ -51,6 +51,10 @@ async function filled(server: Dealgate): Promise<void> {
     await put(server, targetOf('papers', KEY), { ...META, 'x-amz-tagging': `state=${tag}` }, content)
 }
 
+const ENCRYPTED = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault>
+  <SSEAlgorithm>aws:kms</SSEAlgorithm><KMSMasterKeyID>absent</KMSMasterKeyID>
+  </ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
+
 const META = { 'content-type': 'text/plain', 'x-amz-meta-colour': 'red' }
 
 async function put(server: Dealgate, target: string, headers = {}, content?: string): Promise<string> {
@@ -135,9 +139,12 @@ async function listed(t: Test, { server, tab, accessible }: ConsoleScene): Promi
   await tab.click('link', 'dir/', '2 versions')
   await tab.click('checkbox', 'Show versions and deleted', '0 folders and 1 object')
 
-  await send(server, { method: 'DELETE', target: targetOf('papers', KEY) })
+  for (let removal = 0; removal < 2; removal++)
+    await send(server, { method: 'DELETE', target: targetOf('papers', KEY) })
   await tab.goTo(OBJECT, 'The newest version of this object is a delete marker')
   await accessible('a deleted object')
+  await tab.click('button', 'Undelete', 'an earlier one still hides it')
+  await tab.sees('1 delete marker.')
   await tab.click('button', 'Undelete', 'Storage class')
   t.equal((await head(server)).status, 200)
 }
@@ -153,7 +160,7 @@ async function restored(t: Test, { server, tab, accessible }: ConsoleScene): Pro
   await tab.click('link', 'Open', 'This is not the current version')
   t.match(await tab.page.evaluate('location.hash'), `version=${oldest}`, 'each version has an address')
   await accessible('an earlier version')
-  await tab.click('button', 'Show a preview', 'one')
+  await preview(tab, 'one')
   await tab.click('summary', 'Edit tags')
   await tab.untilTrue(`document.querySelector('input[name=VALUE]')?.value === 'first'`, 'its own tags are shown')
   await tab.click('button', 'Restore…', 'All versions stay as they are')
@@ -166,6 +173,25 @@ async function restored(t: Test, { server, tab, accessible }: ConsoleScene): Pro
   await tab.click('button', 'Undo')
   await until('the copy is gone', async () => (await idsIn(server, 'papers')).length === 2)
   t.equal((await head(server)).headers['x-amz-version-id'], newest)
+
+  // What a copy does not have by itself, and what the bucket would now give it.
+  const own = { ...META, 'x-amz-website-redirect-location': '/other', 'x-amz-server-side-encryption': 'AES256' }
+  const target = targetOf('mine', 'own.txt')
+  await put(server, '/mine')
+  await versioning(server, 'mine', 'Enabled')
+  const first = await put(server, target, own, 'first')
+  await put(server, target, {}, 'second')
+  await document(server, '/mine?encryption', ENCRYPTED)
+  await tab.goTo(`#/buckets/mine/object?key=own.txt&version=${first}`, 'This is not the current version')
+  await tab.click('button', 'Restore…', 'All versions stay as they are')
+  await tab.click('button', 'Restore', 'is as it was on')
+  t.match((await send(server, { method: 'HEAD', target })).headers, own)
+}
+
+/** Waits until these bytes of the version are shown. */
+async function preview(tab: Tab, text: string): Promise<void> {
+  const shown = `document.querySelector('section[aria-label=Preview] pre')?.textContent === '${text}'`
+  await tab.untilTrue(shown, `${text} is not in the preview`)
 }
 
 async function locked(t: Test, { server, tab, accessible }: ConsoleScene): Promise<void> {
@@ -323,7 +349,7 @@ async function past(t: Test, { server, tab, accessible }: ConsoleScene): Promise
   ])
   await tab.sees('What was deleted for ever since is missing')
   await tab.click('link', 'at.txt', 'This is not the current version')
-  await tab.click('button', 'Show a preview', 'old')
+  await preview(tab, 'old')
 }
 
 async function hostile(t: Test, { server, tab }: ConsoleScene): Promise<void> {

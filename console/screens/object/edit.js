@@ -45,12 +45,12 @@ export function EditMetadata({ place, facts, done, onClose }) {
     await copyOnto(
       session.value,
       { bucket: place.bucket, key: place.key },
+      facts,
       {
         ...Object.fromEntries(headers),
         ...metadataHeaders(rows),
         ...unlessWritten(facts),
         'x-amz-metadata-directive': 'REPLACE',
-        'x-amz-storage-class': keptClass(facts.storageClass),
       },
       signal,
     )
@@ -85,16 +85,11 @@ function metadataHeaders(rows) {
 export function ChangeClass({ place, facts, done, onClose }) {
   const [chosen, setChosen] = useState(facts.storageClass)
   const action = async (_, signal) => {
-    const redirect = facts.headers.get('x-amz-website-redirect-location')
     await copyOnto(
       session.value,
       { bucket: place.bucket, key: place.key },
-      {
-        ...unlessWritten(facts),
-        'x-amz-metadata-directive': 'COPY',
-        'x-amz-storage-class': chosen,
-        'x-amz-website-redirect-location': redirect,
-      },
+      facts,
+      { ...unlessWritten(facts), 'x-amz-metadata-directive': 'COPY', 'x-amz-storage-class': chosen },
       signal,
     )
     notify(`${place.key} has the storage class ${chosen}.`)

@@ -1,4 +1,4 @@
-import { copyOnto, keptClass } from '../../lib/copy.js'
+import { copyOnto } from '../../lib/copy.js'
 import { deleteObjects } from '../../lib/delete.js'
 import { formatBytes, formatMoment } from '../../lib/format.js'
 import { html, useState } from '../../lib/html.js'
@@ -6,7 +6,7 @@ import { linkTo } from '../../lib/router.js'
 import { headObject } from '../../lib/s3.js'
 import { session } from '../../lib/session.js'
 import { isReachable } from '../../lib/signer.js'
-import { versioningOf } from '../../lib/versions.js'
+import { versioningOf, versionsOf } from '../../lib/versions.js'
 import { Dialog } from '../../parts/dialog.js'
 import { Form } from '../../parts/form.js'
 import { Loaded, useLoaded } from '../../parts/load.js'
@@ -51,8 +51,15 @@ export function useVersionActions({ bucket, changed }) {
 
 /** Deletes the delete marker that hides an object. */
 export async function undelete(bucket, { key, versionId }) {
-  refuseFailed((await deleteObjects(session.value, bucket, [{ key, versionId }], {})).failed)
-  notify(`${key} is back: its delete marker is gone.`)
+  const client = session.value
+  refuseFailed((await deleteObjects(client, bucket, [{ key, versionId }], {})).failed)
+  // Another marker may be behind it, or nothing.
+  const found = await versionsOf(client, bucket, key, { max: 1 }).catch(() => undefined)
+  const gone = `The delete marker of ${key} is gone`
+  if (found === undefined) return notify(`${gone}.`)
+  const [newest] = found.versions
+  if (newest && !newest.deleted) return notify(`${key} is back: its delete marker is gone.`)
+  notify(`${gone}; ${newest ? 'an earlier one still hides it' : 'it has no version'}.`)
 }
 
 /** Makes a version the current one again, as a copy. */
@@ -67,7 +74,7 @@ export function RestoreVersion({ bucket, version, done, onClose }) {
   const known = useLoaded(read, [client, bucket, key, versionId])
   const action = async (_, signal) => {
     const { facts, status } = known.value
-    const made = await copyOnto(client, place, { 'x-amz-storage-class': keptClass(facts.storageClass) }, signal)
+    const made = await copyOnto(client, place, facts, {}, signal)
     const undo = made !== undefined &&
       status === 'Enabled' && {
         undo: async () => {
@@ -85,7 +92,7 @@ export function RestoreVersion({ bucket, version, done, onClose }) {
       show=${({ facts, status }) => html`<${Form} action=${action} submit="Restore" onCancel=${onClose}>
         <p>A copy of the version of ${formatMoment(modified)} (${formatBytes(size)}) becomes the current version of <strong><${Name} text=${key} /></strong>.</p>
         <p>${status === 'Suspended' ? 'Versioning is suspended: the copy takes the place of the version null, if there is one, whose bytes are lost.' : 'All versions stay as they are.'}${' '}
-          Metadata, tags and rights come with it; its lock does not: the copy gets the default of the bucket.</p>
+          Metadata, tags, rights and encryption come with it; its lock does not: the copy gets the default of the bucket.</p>
         ${['GLACIER', 'DEEP_ARCHIVE'].includes(facts.storageClass) && html`<p class="problem">The bytes of this version are only in deals. Open it, and bring them back first.</p>`}
       <//>`}
     />
