@@ -5,6 +5,9 @@ import { parseXml } from './xml.js'
 const encoder = new TextEncoder()
 const UNREACHABLE =
   'Browsers remove the parts . and .. from every address: the console cannot request this object. Use another client of S3.'
+const NOT_OFFERED = 'This server does not offer this: it runs without the plugin that does.'
+/** What buckets may have in their names, as those made long ago. Browsers learn no reason why a server refuses others. */
+const BUCKET = /^[\w.-]{1,255}$/
 
 /** An error that the server has answered, or `NetworkError` if it has not. */
 export class ApiError extends Error {
@@ -30,6 +33,8 @@ export class ApiError extends Error {
  */
 export function urlOf({ endpoint }, { bucket, key, versionId, path = pathOf(bucket, key), query = {} }) {
   if (key === '') throw new ApiError('UnreachableKey', 'No object has an empty name.')
+  if (bucket !== undefined && !BUCKET.test(bucket))
+    throw new ApiError('InvalidBucketName', 'No bucket has such a name: it may have letters, digits, dots and hyphens.')
   if (!isReachable(path)) throw new ApiError('UnreachableKey', UNREACHABLE)
   const pairs = Object.entries({ ...query, versionId: query.versionId ?? versionId }).filter(
     ([, value]) => value !== undefined,
@@ -75,7 +80,9 @@ async function sendOnce(client, request) {
     throw unreachable(client)
   }
   if (response.ok) return response
-  throw await errorOf(response.status, response.headers, await response.text().catch(() => ''))
+  const error = await errorOf(response.status, response.headers, await response.text().catch(() => ''))
+  if (isMissing(error, request)) error.message = NOT_OFFERED
+  throw error
 }
 
 export function unreachable({ endpoint }) {
@@ -107,8 +114,24 @@ function wordsOf(status, type, text) {
   } catch {
     // A proxy in between has answered, or a HEAD, which has no document.
   }
-  const known = { 403: 'AccessDenied', 404: 'NotFound', 412: 'PreconditionFailed' }
-  return [known[status] ?? `HTTP ${status}`, `The server answered with status ${status}.`]
+  return NO_DOCUMENT[status] ?? [`HTTP ${status}`, `The server answered with status ${status}.`]
+}
+
+/** What the answer to a HEAD means, which has no document. */
+const NO_DOCUMENT = {
+  400: [
+    'BadRequest',
+    'The server cannot answer this: the id of a version may be wrong, or a key of the client is needed.',
+  ],
+  403: ['AccessDenied', 'This key pair may not read this.'],
+  404: ['NotFound', 'There is nothing of this name, or no such version of it.'],
+  412: ['PreconditionFailed', 'It was changed meanwhile.'],
+}
+
+/** True for an error by which a server refuses a call that none of its plugins has. */
+function isMissing({ code, message }, { path = '' }) {
+  if (code === 'NoSuchKey') return path.startsWith('/-/')
+  return code === 'NotImplemented' && message.startsWith('The query parameter "x-')
 }
 
 /** Sends a request whose answer is a document of S3; undefined if it is empty. Throws ApiError. */

@@ -1,4 +1,4 @@
-import { send, sendJson } from '../lib/api.js'
+import { ApiError, send, sendJson } from '../lib/api.js'
 import { formatBytes, formatCount, visibleText } from '../lib/format.js'
 import { html, useEffect, useMemo, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
@@ -163,9 +163,19 @@ function OpenByName() {
   </details>`
 }
 
+/** A list of objects may be empty where versions are left. */
+function sayWhatStays(error) {
+  if (error.code !== 'BucketNotEmpty') throw error
+  throw new ApiError(
+    error.code,
+    `${error.message}. “Show versions and deleted” on its list shows all that is in it.`,
+    error,
+  )
+}
+
 function Delete({ name, onClose, done }) {
   const action = async (signal) => {
-    await send(session.value, { method: 'DELETE', bucket: name, signal })
+    await send(session.value, { method: 'DELETE', bucket: name, signal }).catch(sayWhatStays)
     done(`The bucket ${name} was deleted.`)
   }
   return html`<${Confirm} title="Delete bucket" word=${name} submit="Delete bucket" action=${action} onClose=${onClose}>

@@ -7,11 +7,12 @@ import { startInProcess } from '../support/server/in-process.js'
 // The modules of the console have no types. Those without elements run in Node.js, too.
 const load = (name: string) => import(pathToFileURL(resolve('console', name)).href)
 const { Signer, isReachable, headerText, metadataText } = await load('lib/signer.js')
-const { send, sendXml, urlOf } = await load('lib/api.js')
+const { send, sendJson, sendXml, urlOf } = await load('lib/api.js')
 const { parseXml, element, fitsXml } = await load('lib/xml.js')
 const { shownAs } = await load('lib/sniff.js')
 const { formatAmount, parseAmount, visibleText } = await load('lib/format.js')
-const { headObject, listObjects, deleteObjects, readTags, writeTags } = await load('lib/s3.js')
+const { headObject, listObjects, readTags, writeTags } = await load('lib/s3.js')
+const { deleteObjects } = await load('lib/delete.js')
 
 const KEYS = [
   'a b',
@@ -53,7 +54,7 @@ t.test('signatures of the console', async (t) => {
     }
     const { objects } = await listObjects(client, bucket, { prefix: '', delimiter: '' })
     t.same(objects.map(({ key }: { key: string }) => key).sort(), [...KEYS].sort())
-    const { metadata } = await headObject(client, bucket, 'a b')
+    const { metadata } = await headObject(client, { bucket, key: 'a b' })
     t.match(Object.fromEntries(metadata), { note: /^grün +und +blau$/ })
     for (const key of ['a/../b', './a', '..', ''])
       t.throws(() => urlOf(client, { bucket, key }), { code: 'UnreachableKey' }, JSON.stringify(key))
@@ -63,13 +64,31 @@ t.test('signatures of the console', async (t) => {
   await t.test('documents', async (t) => {
     await writeTags(client, { bucket, key: 'a b' }, [['kind', 'a + b = c/d:ä']])
     t.same(await readTags(client, { bucket, key: 'a b' }), [['kind', 'a + b = c/d:ä']])
-    t.same(await deleteObjects(client, bucket, KEYS), [])
+    const { etag } = await headObject(client, { bucket, key: 'control\u0001' })
+    const items = KEYS.map((key) => ({ key, etag: key === 'a b' || key === 'control\u0001' ? '"other"' : undefined }))
+    const { failed, markers } = await deleteObjects(client, bucket, items, {})
+    const refused = failed.map(({ key, code }: { key: string; code: string }) => [key, code])
+    t.same(refused.sort(), [
+      ['a b', 'PreconditionFailed'],
+      ['control\u0001', 'PreconditionFailed'],
+    ])
+    t.same(markers, [])
+    const rest = [{ key: 'a b' }, { key: 'control\u0001', etag }]
+    t.same(await deleteObjects(client, bucket, rest, {}), { failed: [], markers: [] })
     t.same((await listObjects(client, bucket, { prefix: '', delimiter: '' })).objects, [])
     await t.rejects(send(client, { bucket: 'absent-bucket', query: { acl: '' } }), {
       code: 'NoSuchBucket',
       status: 404,
     })
     await t.rejects(send(client, { bucket, key: 'absent' }), { code: 'NoSuchKey', requestId: /^[0-9A-F]{16}$/ })
+    await t.rejects(headObject(client, { bucket, key: 'absent' }), { message: /There is nothing of this name/ })
+    const notOffered = /^This server does not offer this/
+    await t.rejects(sendJson(client, { path: '/-/absent/v1' }), { code: 'NoSuchKey', message: notOffered })
+    await t.rejects(send(client, { bucket, query: { 'x-absent': '' } }), {
+      code: 'NotImplemented',
+      message: notOffered,
+    })
+    t.throws(() => urlOf(client, { bucket: '<b>' }), { code: 'InvalidBucketName' })
   })
 
   await t.test('a session, which a clock that is wrong does not hinder', async (t) => {
