@@ -1,5 +1,5 @@
 // Calls of S3 that several screens make. Each takes the client, which `session.value` is, and throws ApiError.
-import { send, sendXml } from './api.js'
+import { ApiError, send, sendXml } from './api.js'
 import { headerText, metadataText } from './signer.js'
 import { element } from './xml.js'
 
@@ -126,6 +126,14 @@ export async function writeTags(client, place, tags, signal) {
 export async function writeDocument(client, place, query, body, type = 'application/xml') {
   const headers = { ...place.headers, 'content-type': type, 'x-amz-checksum-sha256': await checksumOf(body) }
   await send(client, { ...place, method: 'PUT', query: { ...place.query, [query]: '' }, headers, body })
+}
+
+const CHANGED =
+  'Somebody else has changed this meanwhile, and nothing was saved: open this screen again, and change what is there now.'
+
+/** Throws ApiError if what a change is based on is not what is there now. */
+export function refuseChanged(shown, present) {
+  if (JSON.stringify(shown) !== JSON.stringify(present)) throw new ApiError('Changed', CHANGED)
 }
 
 /** For `catch`: the absence of a document is no failure. */

@@ -1,6 +1,6 @@
 import { sendXml } from '../lib/api.js'
 import { html, useState } from '../lib/html.js'
-import { writeDocument } from '../lib/s3.js'
+import { refuseChanged, writeDocument } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { element } from '../lib/xml.js'
 import { Form } from '../parts/form.js'
@@ -21,6 +21,7 @@ export function Acl({ place, saved }) {
   const read = async (signal) => grantsOf(await sendXml(client, { ...place, query: { acl: '' }, signal }))
   const acl = useLoaded(read, [client, place.bucket, place.key, place.versionId])
   const save = async (grants) => {
+    refuseChanged(acl.value, await read())
     await writeDocument(client, place, 'acl', aclOf(acl.value.owner, grants))
     notify('The ACL was saved.')
     acl.reload()

@@ -1,5 +1,6 @@
 import { formatBytes, formatCount, visibleText } from '../lib/format.js'
-import { html, signal, useEffect, useState } from '../lib/html.js'
+import { html, signal, useEffect, useMemo, useState } from '../lib/html.js'
+import { lockRuleOf } from '../lib/locks.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { listObjects } from '../lib/s3.js'
 import { session } from '../lib/session.js'
@@ -17,6 +18,7 @@ import { BatchObjects } from './batch-objects.js'
 import { BucketTabs } from './bucket-tabs.js'
 import { NewFolder, RenameObjects } from './folders.js'
 import { DeleteObjects } from './object/delete.js'
+import { headColumns } from './object/versions.js'
 import { CopyObjects, downloadObject, TagObjects } from './object-actions.js'
 import { ObjectsGrid } from './objects-grid.js'
 import { RestoreObjects } from './restore-objects.js'
@@ -55,6 +57,10 @@ export function Objects({ params: { bucket }, query }) {
     (signal) => listObjects(client, bucket, { prefix, token, max: PAGE }, signal),
     [client, bucket, prefix, token],
   )
+  const rule = useLoaded(async (signal) => ({ of: await lockRuleOf(client, bucket, signal) }), [client, bucket])
+  const hasLocks = rule.value?.of !== undefined
+  // What HEAD tells is read once for the rows of a page.
+  const columns = useMemo(() => columnsOf(bucket, hasLocks), [bucket, hasLocks, page.value])
   const [selected, setSelected] = useState(new Set())
   const [filter, setFilter] = useState('')
   const [dialog, setDialog] = useState()
@@ -108,7 +114,7 @@ export function Objects({ params: { bucket }, query }) {
               bucket=${bucket}
               linkOf=${linkOf}
               caption="Objects and folders"
-              columns=${columns(bucket)}
+              columns=${columns}
               rows=${shown}
               keyOf=${keyOf}
               selection=${{ keys: selected, change: setSelected, label: ({ label }) => visibleText(label) }}
@@ -186,7 +192,8 @@ function rowsOf({ folders, objects }, folder) {
   ]
 }
 
-function columns(bucket) {
+/** @param hasLocks whether objects of the bucket can be locked */
+function columnsOf(bucket, hasLocks) {
   return [
     {
       name: 'Name',
@@ -194,6 +201,7 @@ function columns(bucket) {
       by: ({ label }) => label,
       cell: (row) => html`<${Link} bucket=${bucket} row=${row} />`,
     },
+    ...(hasLocks ? headColumns(bucket).filter(({ name }) => name === 'Lock') : []),
     {
       name: 'Size',
       bare: true,

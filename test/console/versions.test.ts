@@ -55,6 +55,7 @@ const ENCRYPTED = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncr
   <SSEAlgorithm>aws:kms</SSEAlgorithm><KMSMasterKeyID>absent</KMSMasterKeyID>
   </ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
 
+const TAGS = '<Tagging><TagSet><Tag><Key>state</Key><Value>STATE</Value></Tag></TagSet></Tagging>'
 const META = { 'content-type': 'text/plain', 'x-amz-meta-colour': 'red' }
 
 async function put(server: Dealgate, target: string, headers = {}, content?: string): Promise<string> {
@@ -163,6 +164,12 @@ async function restored(t: Test, { server, tab, accessible }: ConsoleScene): Pro
   await preview(tab, 'one')
   await tab.click('summary', 'Edit tags')
   await tab.untilTrue(`document.querySelector('input[name=VALUE]')?.value === 'first'`, 'its own tags are shown')
+  const tags = targetOf('papers', KEY, `tagging&versionId=${oldest}`)
+  const write = (state: string) => document(server, tags, TAGS.replace('STATE', state))
+  await write('other')
+  await tab.click('button', 'Save tags', 'Somebody else has changed this meanwhile')
+  t.match((await send(server, { method: 'GET', target: tags })).body.toString(), 'other')
+  await write('first')
   await tab.click('button', 'Restore…', 'All versions stay as they are')
   await tab.click('button', 'Restore', 'is as it was on')
   const now = await send(server, { method: 'GET', target: targetOf('papers', KEY) })
@@ -196,6 +203,10 @@ async function preview(tab: Tab, text: string): Promise<void> {
 
 async function locked(t: Test, { server, tab, accessible }: ConsoleScene): Promise<void> {
   const [held = ''] = await idsIn(server, 'papers')
+  await tab.goTo('#/buckets/papers/objects?prefix=dir%2F', 'Locked: legal hold')
+  await accessible('a list with a locked object')
+  await tab.goTo('#/buckets/mine/objects', 'own.txt', 'Size')
+  t.notMatch(await tab.text(), /\bLock\b/, 'no column where nothing can be locked')
   await tab.goTo(LIST, 'Locked: legal hold')
   await choose(tab, held, 'Delete for ever…', 'This version is locked', 'It is under a legal hold')
   await accessible('why a version stays')

@@ -1,5 +1,5 @@
 import { html } from '../../lib/html.js'
-import { readTags, writeTags } from '../../lib/s3.js'
+import { readTags, refuseChanged, writeTags } from '../../lib/s3.js'
 import { session } from '../../lib/session.js'
 import { Loaded, useLoaded } from '../../parts/load.js'
 import { notify } from '../../parts/notices.js'
@@ -13,6 +13,7 @@ export function Tags({ place }) {
     [client, place.bucket, place.key, place.versionId],
   )
   const save = async (pairs) => {
+    refuseChanged(tags.value, await readTags(client, place))
     await writeTags(client, place, pairs)
     notify('The tags were saved.')
     tags.reload()
