@@ -168,7 +168,7 @@ function sayWhatStays(error) {
   if (error.code !== 'BucketNotEmpty') throw error
   throw new ApiError(
     error.code,
-    `${error.message}. “Show versions and deleted” on its list shows all that is in it.`,
+    `${error.message.replace(/\.$/, '')}. “Show versions and deleted” on its list shows all that is in it.`,
     error,
   )
 }
