@@ -30,7 +30,10 @@ const number = (value) => (Number.isInteger(value) ? value : Number(value.toPrec
 const milliseconds = (value) => (value >= 1000 ? `${number(value / 1000)} s` : `${number(value)} ms`)
 const fil = (value) => `${number(value)} FIL`
 
-function Period({ activity: { Intervals, IntervalSeconds }, hours, spending, shown }) {
+function Period({ activity, hours, spending, shown }) {
+  const { IntervalSeconds } = activity
+  // What states no time has no place.
+  const Intervals = activity.Intervals.filter(({ Start }) => !Number.isNaN(Date.parse(Start)))
   const step = IntervalSeconds * 1000
   const until = Date.now()
   const from = until - PERIODS[shown].ms
@@ -39,7 +42,7 @@ function Period({ activity: { Intervals, IntervalSeconds }, hours, spending, sho
   const counts = (member) => ({ ...filled(Intervals, member, common) })
   const points = (intervals, member) =>
     intervals.flatMap(({ Start, [member]: value }) =>
-      value === undefined || Date.parse(Start) < from ? [] : [{ at: Date.parse(Start), value }],
+      value === undefined || !(Date.parse(Start) >= from) ? [] : [{ at: Date.parse(Start), value }],
     )
   const errors = sum('ClientErrors') + sum('ServerErrors')
   const times = points(Intervals, 'P99Milliseconds')
