@@ -1,6 +1,7 @@
 // Every screen: its address, the file below `screens` that is loaded when the address is first opened, and the function in
 // it that makes its elements. `nav` is its name in the navigation, which has the groups and entries in this order; one
-// without it belongs to the entry whose address its own begins with, or to the one that `under` names.
+// without it belongs to the entry whose address its own begins with, or to the one that `under` names. `name` is what the
+// palette calls a screen that is not in the navigation.
 export const screens = [
   { path: '/buckets', group: 'Storage', nav: 'Buckets', file: 'buckets', view: 'Buckets' },
   { path: '/buckets/:bucket/objects', group: 'Storage', file: 'objects', view: 'Objects' },
@@ -16,17 +17,16 @@ export const screens = [
   { path: '/buckets/:bucket/pay', group: 'Storage', file: 'pay', view: 'PayScreen' },
   { path: '/buckets/:bucket/inventories', group: 'Storage', file: 'inventories', view: 'Inventories' },
   { path: '/buckets/:bucket/access-log', group: 'Storage', file: 'access-log', view: 'AccessLog' },
-  { path: '/buckets/:bucket/lifecycle', group: 'Storage', file: 'lifecycle', view: 'Lifecycle' },
   { path: '/batch', group: 'Storage', nav: 'Batch jobs', file: 'batch', view: 'BatchJobs' },
-  { path: '/batch/new', group: 'Storage', file: 'batch-new', view: 'NewBatch' },
+  { path: '/batch/new', group: 'Storage', name: 'New batch job', file: 'batch-new', view: 'NewBatch' },
   { path: '/batch/:id', group: 'Storage', file: 'batch', view: 'BatchJob' },
   { path: '/uploads', group: 'Storage', nav: 'Uploads', file: 'uploads', view: 'Uploads' },
 
   { path: '/deals', group: 'Archive', nav: 'Deals', file: 'deals', view: 'Deals' },
   { path: '/deals/:cid', group: 'Archive', file: 'deal', view: 'Deal' },
-  { path: '/providers', group: 'Archive', under: '/deals', file: 'providers', view: 'Providers' },
+  { path: '/providers', group: 'Archive', under: '/deals', name: 'Providers', file: 'providers', view: 'Providers' },
   { path: '/payments', group: 'Archive', nav: 'Payments', file: 'payments', view: 'Payments' },
-  { path: '/payments/uploads', group: 'Archive', file: 'paid-uploads', view: 'PaidUploads' },
+  { path: '/payments/uploads', group: 'Archive', name: 'Uploads to IPFS', file: 'paid-uploads', view: 'PaidUploads' },
   { path: '/tasks', group: 'Archive', nav: 'Tasks', file: 'tasks', view: 'Tasks' },
   { path: '/tasks/:uuid', group: 'Archive', file: 'task', view: 'Task' },
   { path: '/schedules', group: 'Archive', nav: 'Schedules', file: 'jobs', view: 'Schedules' },

@@ -31,18 +31,3 @@ export async function readText(client, bucket, key, { bytes, last = false }, sig
   const text = new TextDecoder().decode(read.subarray(0, bytes))
   return { text, whole: size <= bytes && read.length <= bytes }
 }
-
-/** The rows of a text in CSV: quoted values may have commas, line breaks and doubled quotes. */
-export function csvRows(text) {
-  const rows = []
-  let row = []
-  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
-    if (end === '' && quoted === undefined && plain === '' && row.length === 0) break
-    row.push(quoted?.replaceAll('""', '"') ?? plain)
-    if (end === ',') continue
-    rows.push(row)
-    row = []
-    if (end === '') break
-  }
-  return rows
-}

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from '../lib/html.js'
 import { linkTo, matchPath, route } from '../lib/router.js'
 import { listBuckets } from '../lib/s3.js'
 import { session } from '../lib/session.js'
-import { BUCKET_TABS } from '../screens/bucket-tabs.js'
+import { BUCKET_TABS, SETTINGS_TABS } from '../screens/bucket-tabs.js'
 import { screens } from '../screens.js'
 import { useLoaded } from './load.js'
 import { Middle } from './name.js'
@@ -12,7 +12,9 @@ import { Middle } from './name.js'
 /** Rows that are shown: who wants another one types more of it. */
 const SHOWN = 40
 
-const SCREENS = screens.flatMap(({ path, nav, group }) => (nav ? [{ text: nav, kind: group, href: `#${path}` }] : []))
+const SCREENS = screens.flatMap(({ path, nav, name = nav, group }) =>
+  name ? [{ text: name, kind: group, href: `#${path}` }] : [],
+)
 
 /** What the server has no answer to, or does not allow, leaves the rest of the list as it is. */
 const orNothing = (reading) => reading.catch(() => [])
@@ -95,11 +97,16 @@ function tabsOfBucket(path) {
   const [, name, encoded] = path.split('/')
   const params = name === 'buckets' && encoded && matchPath('/buckets/:bucket', `/buckets/${encoded}`)
   if (!params) return []
-  return BUCKET_TABS.map(([tab, text]) => ({
+  const entry = (text, ...parts) => ({
     text: `${text} of ${params.bucket}`,
     kind: 'This bucket',
-    href: linkTo(['buckets', params.bucket, tab]),
-  }))
+    href: linkTo(['buckets', params.bucket, ...parts]),
+  })
+  return [
+    ...BUCKET_TABS.map(([tab, text]) => entry(text, tab)),
+    entry('Versions', 'versions'),
+    ...SETTINGS_TABS.filter(([page]) => page).map(([page, text]) => entry(`${text} settings`, 'settings', page)),
+  ]
 }
 
 async function bucketEntries(client, signal) {

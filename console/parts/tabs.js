@@ -1,4 +1,4 @@
-import { html } from '../lib/html.js'
+import { html, useEffect, useRef } from '../lib/html.js'
 import { route } from '../lib/router.js'
 
 /**
@@ -8,8 +8,14 @@ import { route } from '../lib/router.js'
  */
 export function Tabs({ label, links }) {
   const { path } = route.value
+  const list = useRef(null)
+  // A narrow window has no room for all of them: the current one is in view.
+  useEffect(() => {
+    const tab = list.current.querySelector('[aria-current]')
+    if (tab) list.current.scrollLeft = tab.offsetLeft - (list.current.clientWidth - tab.offsetWidth) / 2
+  }, [path])
   return html`<nav aria-label=${label} class="tabs">
-    <ul>
+    <ul ref=${list}>
       ${links.map((link) => html`<li><a href=${link.href} aria-current=${current(link, `#${path}`)}>${link.text}</a></li>`)}
     </ul>
   </nav>`

@@ -1,5 +1,5 @@
 import { sendXml } from '../lib/api.js'
-import { formatCount } from '../lib/format.js'
+import { formatCount, formatMoment } from '../lib/format.js'
 import { html, useEffect, useState } from '../lib/html.js'
 import { readLog } from '../lib/log-lines.js'
 import { linkTo } from '../lib/router.js'
@@ -9,10 +9,10 @@ import { session } from '../lib/session.js'
 import { Empty } from '../parts/empty.js'
 import { Loaded, Problem, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
-import { Page } from '../parts/page.js'
+import { Crumbs, Page } from '../parts/page.js'
 import { Table } from '../parts/table.js'
 import { Bytes } from '../parts/time.js'
-import { BucketTabs } from './bucket-tabs.js'
+import { BucketTabs, pathTo } from './bucket-tabs.js'
 import { Status } from './requests.js'
 
 /** Objects of the log that are read at once, and bytes of the end of each: the newest lines. */
@@ -30,15 +30,20 @@ const MAX_KEYS = 10_000
 export function AccessLog({ params: { bucket } }) {
   const client = session.value
   const log = useLoaded((signal) => objectsOfLog(client, bucket, signal), [client, bucket])
-  const actions = html`<button type="button" onClick=${log.reload}>Refresh</button>`
-  return html`<${Page} title=${`Access log of ${bucket}`} heading=${html`Access log of <${Name} text=${bucket} />`} actions=${actions}>
+  const actions = html`<button type="button" onClick=${log.reload}>Refresh</button><${Settings} bucket=${bucket} />`
+  return html`<${Crumbs} links=${pathTo(bucket, '')} />
+    <${Page} title=${`Access log of ${bucket}`} heading=${html`Access log of <${Name} text=${bucket} />`} actions=${actions}>
     <${BucketTabs} bucket=${bucket} />
     <${Loaded} of=${log} show=${(value) => (value.target === undefined ? html`<${None} bucket=${bucket} />` : html`<${Lines} key=${value.keys.at(-1)} ...${value} />`)} />
   <//>`
 }
 
+function Settings({ bucket }) {
+  return html`<a class="button" href=${linkTo(['buckets', bucket, 'settings', 'events'])}>Settings</a>`
+}
+
 function None({ bucket }) {
-  const actions = html`<a class="button" href=${linkTo(['buckets', bucket, 'settings'])}>Open the settings</a>`
+  const actions = html`<${Settings} bucket=${bucket} />`
   return html`<${Empty} title="This bucket has no access log." actions=${actions}>Its settings say into which bucket the requests to it are written. The lines of some minutes arrive together.<//>`
 }
 
@@ -92,14 +97,11 @@ function searched({ address, requester, requestId, operation, key, status, error
   return [address, requester, requestId, operation, key, status, error].join(' ').toLowerCase()
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
-
 const columns = [
   {
     name: 'Time',
     by: ({ time }) => time,
-    cell: ({ time }) =>
-      html`<time datetime=${new Date(time).toISOString()}>${clock.format(time).replace(/\p{Cf}/gu, '')}</time>`,
+    cell: ({ time }) => html`<time datetime=${new Date(time).toISOString()}>${formatMoment(time)}</time>`,
   },
   {
     name: 'Status',

@@ -24,8 +24,8 @@ export function Accounts() {
     notify(text)
     accounts.reload()
   }
-  const actions = html`<button type="button" class="main" onClick=${() => open(Add)}>Add account</button>
-    <button type="button" onClick=${accounts.reload}>Refresh</button>`
+  const actions = html`<button type="button" onClick=${accounts.reload}>Refresh</button>
+    <button type="button" class="main" onClick=${() => open(Add)}>Add account</button>`
   return html`<${Page} title="Accounts" actions=${actions}>
     <p class="quiet">Buckets, deals and wallets belong to an account of the gateway. A key pair acts as one of them.</p>
     <${Loaded}

@@ -10,6 +10,7 @@ import { Check, Field, Form } from '../parts/form.js'
 import { Name } from '../parts/name.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { Facts, Table } from '../parts/table.js'
+import { pathTo } from './bucket-tabs.js'
 
 export const EPOCHS_PER_DAY = 2880
 const DAYS = { min: 180, max: 3650, value: 180 }
@@ -26,13 +27,14 @@ export function Archive({ params: { bucket }, query }) {
 /** First what the deal costs and who would take it, then the confirmation. */
 function DealFor({ bucket, name: key }) {
   const object = linkTo(['buckets', bucket, 'object'], { key })
+  const folder = key.slice(0, key.lastIndexOf('/', key.length - 2) + 1)
   const [quote, setQuote] = useState()
   const [chosen, setChosen] = useState()
   const ask = async (values, signal) => {
     const terms = termsOf(values)
     setQuote({ terms, answer: await quoteOf(bucket, key, terms, signal) })
   }
-  return html`<${Crumbs} links=${[{ href: object, text: html`<${Name} text=${key} />` }, { href: linkTo(['buckets', bucket, 'archive'], { key }), text: 'Make a deal' }]} />
+  return html`<${Crumbs} links=${[...pathTo(bucket, folder), { href: object, text: html`<${Name} text=${key.slice(folder.length)} />` }, { href: linkTo(['buckets', bucket, 'archive'], { key }), text: 'Make a deal' }]} />
     <${Page} title="Make a deal" heading=${html`Make a deal for <${Name} text=${key} />`}>
       <p>A storage provider keeps a copy of the object for the time that you pay for. The quote costs nothing.</p>
       <${Form} action=${ask} submit="Get a quote">

@@ -1,8 +1,9 @@
 import { sendJson } from '../lib/api.js'
+import { csvRows } from '../lib/csv.js'
 import { formatBytes, formatCount, formatSpan } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
-import { csvRows, readText } from '../lib/s3-text.js'
+import { readText } from '../lib/s3-text.js'
 import { session } from '../lib/session.js'
 import { uriEncode } from '../lib/signer.js'
 import { Confirm } from '../parts/dialog.js'
@@ -30,16 +31,18 @@ export function BatchJobs({ query }) {
   const status = query.get('status') ?? ''
   const jobs = usePages({ path: '/-/batch/v1', query: { 'max-items': 100, status: status || undefined } }, 'Jobs')
   const start = html`<a class="button main" href=${linkTo(['batch', 'new'])}>New batch job</a>`
-  const actions = html`${start}<button type="button" onClick=${jobs.reload}>Refresh</button>`
+  const actions = html`<button type="button" onClick=${jobs.reload}>Refresh</button>${start}`
   usePolling(
     jobs.value?.rows.some(({ Status }) => isBusy(Status)),
     [jobs],
   )
   return html`<${Page} title="Batch jobs" actions=${actions}>
-    <${Field} label="State" kind="select" input=${{ value: status, onChange: ({ target }) => goTo(['batch'], { status: target.value }) }}>
-      <option value="">All</option>
-      ${STATES.map((state) => html`<option value=${state}>${wordOf(state)}</option>`)}
-    <//>
+    <div class="choice">
+      <${Field} label="State" kind="select" input=${{ value: status, onChange: ({ target }) => goTo(['batch'], { status: target.value }) }}>
+        <option value="">All</option>
+        ${STATES.map((state) => html`<option value=${state}>${wordOf(state)}</option>`)}
+      <//>
+    </div>
     <${Loaded}
       of=${jobs}
       show=${({ rows, next }) => html`<${Table}
@@ -47,7 +50,7 @@ export function BatchJobs({ query }) {
           rows=${rows}
           keyOf=${({ JobId }) => JobId}
           columns=${columns}
-          empty=${html`<${Empty} title="There is no such batch job." actions=${start}>A batch job does one thing to many objects: tag, copy, delete, restore, archive, verify.<//>`}
+          empty=${html`<${Empty} title=${status ? 'There is no such batch job.' : 'There is no batch job yet.'} actions=${start}>A batch job does one thing to many objects: tag, copy, delete, restore, archive, verify.<//>`}
         />
         <${PageLinks} next=${next} />`}
     />
@@ -239,11 +242,8 @@ function Rows({ bucket, file }) {
   const rows = useLoaded(
     async (signal) => {
       const { text, whole } = await readText(client, bucket, file, { bytes: SHOWN_BYTES }, signal)
-      const all = csvRows(text)
-      return {
-        all: all.slice(0, whole ? SHOWN_ROWS : Math.min(SHOWN_ROWS, all.length - 1)),
-        more: !whole || all.length > SHOWN_ROWS,
-      }
+      const all = csvRows(text, { cut: !whole })
+      return { all: all.slice(0, SHOWN_ROWS), more: !whole || all.length > SHOWN_ROWS }
     },
     [client, bucket, file],
   )

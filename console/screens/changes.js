@@ -17,11 +17,13 @@ export function Changes({ query }) {
   const changes = usePages({ path: '/-/changes/v1', query: { of, 'max-items': 100 } }, 'Changes')
   const refresh = html`<button type="button" onClick=${changes.reload}>Refresh</button>`
   return html`<${Page} title="Who changed what" actions=${refresh}>
-    <${Field} label="Changes of" kind="select" input=${{ value: of, onChange: (event) => goTo(['changes'], { of: event.target.value }) }}>
-      <option value="server">keys, accounts and the configuration</option>
-      <option value="buckets">buckets and their settings</option>
-      <option value="accounts">other accounts, of their own keys</option>
-    <//>
+    <div class="choice">
+      <${Field} label="Changes of" kind="select" input=${{ value: of, onChange: (event) => goTo(['changes'], { of: event.target.value }) }}>
+        <option value="server">keys, accounts and the configuration</option>
+        <option value="buckets">buckets and their settings</option>
+        <option value="accounts">other accounts, of their own keys</option>
+      <//>
+    </div>
     <${Loaded}
       of=${changes}
       show=${({

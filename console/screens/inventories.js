@@ -10,11 +10,11 @@ import { Empty } from '../parts/empty.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Middle, Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
-import { Folded, Page } from '../parts/page.js'
+import { Crumbs, Folded, Page } from '../parts/page.js'
 import { State } from '../parts/state.js'
 import { Facts, Table } from '../parts/table.js'
 import { Time } from '../parts/time.js'
-import { BucketTabs } from './bucket-tabs.js'
+import { BucketTabs, pathTo } from './bucket-tabs.js'
 
 /** Largest manifest that is read. */
 const MAX_MANIFEST = 1024 * 1024
@@ -28,9 +28,10 @@ export function Inventories({ params: { bucket } }) {
     all.value?.some(({ RunningJobId }) => RunningJobId),
     [all],
   )
-  const settings = html`<a class="button" href=${linkTo(['buckets', bucket, 'settings'])}>Settings</a>`
-  const actions = html`${settings}<button type="button" onClick=${all.reload}>Refresh</button>`
-  return html`<${Page} title=${`Inventories of ${bucket}`} heading=${html`Inventories of <${Name} text=${bucket} />`} actions=${actions}>
+  const settings = html`<a class="button" href=${linkTo(['buckets', bucket, 'settings', 'events'])}>Settings</a>`
+  const actions = html`<button type="button" onClick=${all.reload}>Refresh</button>${settings}`
+  return html`<${Crumbs} links=${pathTo(bucket, '')} />
+    <${Page} title=${`Inventories of ${bucket}`} heading=${html`Inventories of <${Name} text=${bucket} />`} actions=${actions}>
     <${BucketTabs} bucket=${bucket} />
     <${Loaded}
       of=${all}

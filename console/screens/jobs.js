@@ -1,5 +1,5 @@
 import { sendJson } from '../lib/api.js'
-import { formatCount, visibleText } from '../lib/format.js'
+import { formatCount, formatMoment, visibleText } from '../lib/format.js'
 import { html, useState } from '../lib/html.js'
 import { goTo, linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
@@ -11,7 +11,7 @@ import { Check, Field, Form } from '../parts/form.js'
 import { Known, stateFacts, stateOptions } from '../parts/known.js'
 import { Loaded, useLoaded, usePolling } from '../parts/load.js'
 import { Progress } from '../parts/measure.js'
-import { Name } from '../parts/name.js'
+import { Middle, Name } from '../parts/name.js'
 import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { PageLinks, usePages } from '../parts/pages.js'
@@ -26,26 +26,36 @@ export function Jobs({ query }) {
   const jobs = usePages({ path: '/-/jobs/v1', query: { 'max-items': 100, status: status || undefined } }, 'Jobs')
   const refresh = html`<button type="button" onClick=${jobs.reload}>Refresh</button>`
   return html`<${Page} title="Jobs" actions=${refresh}>
-    <${Field} label="State" kind="select" input=${{ value: status, onChange: (event) => goTo(['jobs'], { status: event.target.value }) }}>
-      <option value="">All</option>
-      ${stateOptions('job', STATES, status)}
-    <//>
+    <div class="choice">
+      <${Field} label="State" kind="select" input=${{ value: status, onChange: (event) => goTo(['jobs'], { status: event.target.value }) }}>
+        <option value="">All</option>
+        ${stateOptions('job', STATES, status)}
+      <//>
+    </div>
     <${Loaded}
       of=${jobs}
       show=${({
         rows,
         next,
       }) => html`<p class="quiet">${formatCount(rows.length, 'job')}${next ? ' on this page' : ''}</p>
-        <${Table} caption="Jobs" rows=${rows} keyOf=${({ JobId }) => JobId} columns=${columns} empty=${html`<${Empty} title="There is no such job.">Work that takes long, such as a deal or a restore, runs as a job, and is listed here.<//>`} />
+        <${Table} caption="Jobs" rows=${rows} keyOf=${({ JobId }) => JobId} columns=${columns} empty=${html`<${Empty} title=${status ? 'There is no such job.' : 'There is no job yet.'}>Work that takes long, such as a deal or a restore, runs as a job, and is listed here.<//>`} />
         <${PageLinks} next=${next} />`}
     />
   <//>`
 }
 
 const columns = [
-  { name: 'Job', cell: ({ JobId }) => html`<a href=${linkTo(['jobs', JobId])}><${Name} text=${JobId} /></a>` },
+  {
+    name: 'Job',
+    cell: ({ JobId }) => html`<a href=${linkTo(['jobs', JobId])} class="cid"><${Middle} text=${JobId} /></a>`,
+  },
   { name: 'Call', by: ({ Operation }) => Operation, cell: ({ Operation }) => html`<${Name} text=${Operation} />` },
-  { name: 'For', by: ({ Resource }) => Resource ?? '', cell: ({ Resource }) => html`<${Name} text=${Resource} />` },
+  {
+    name: 'For',
+    rest: true,
+    by: ({ Resource }) => Resource ?? '',
+    cell: ({ Resource }) => html`<${Middle} text=${Resource ?? ''} />`,
+  },
   { name: 'State', by: ({ Status }) => Status, cell: ({ Status }) => html`<${Known} kind="job" of=${Status} />` },
   {
     name: 'Begun',
@@ -67,7 +77,7 @@ export function Job({ params: { id } }) {
   }
   usePolling(running, [job, log])
   return html`<${Crumbs} links=${[{ href: linkTo(['jobs']), text: 'Jobs' }, { href: linkTo(['jobs', id]), text: html`<${Name} text=${id} />` }]} />
-    <${Page} title=${`Job ${id}`} heading=${html`Job <${Name} text=${id} />`}>
+    <${Page} title=${`Job ${id}`} heading=${html`Job <${Name} text=${id} />`} actions=${html`<button type="button" onClick=${again}>Refresh</button>`}>
       <${Loaded}
         of=${job}
         show=${(value) => html`<${JobActions} id=${id} status=${value.Status} done=${again} />
@@ -75,9 +85,14 @@ export function Job({ params: { id } }) {
           ${value.Result && html`<h2>Result</h2><${Next} of=${value.Result} /><${Answer} value=${value.Result} />`}`}
       />
       <h2>Log</h2>
-      <${Loaded} of=${log} show=${(value) => html`<${Answer} value=${value} title="Log" />`} />
+      <${Loaded} of=${log} show=${({ Lines: lines }) => html`<${Table} caption="Log" rows=${lines.map((line, at) => ({ at, ...line }))} keyOf=${({ at }) => at} columns=${logColumns} empty="The job has written nothing yet." />`} />
     <//>`
 }
+
+const logColumns = [
+  { name: 'Time', cell: (line) => html`<time datetime=${line.Time}>${formatMoment(line.Time)}</time>` },
+  { name: 'Text', rest: true, cell: ({ Text }) => html`<${Name} text=${Text} />` },
+]
 
 /** Where a person goes on from the result of a job. */
 function Next({ of: { Deal: deal, Task: task, SourceFileUploadId: upload, Status } }) {
@@ -166,7 +181,7 @@ export function Schedules({ query }) {
     schedules.reload()
   }
   const add = html`<button type="button" class="main" onClick=${() => setDialog({ View: Add, of: { Bucket: bucket } })}>Add schedule</button>`
-  const actions = html`${add} <button type="button" onClick=${schedules.reload}>Refresh</button>`
+  const actions = html`<button type="button" onClick=${schedules.reload}>Refresh</button>${add}`
   return html`<${Page} title="Schedules" actions=${actions}>
     <p class="quiet">Backups that the server makes by itself, as deals that it pays for, within the caps of the bucket and the server.</p>
     ${bucket && html`<p>Only those of <strong><${Name} text=${bucket} /></strong>: <a href=${linkTo(['schedules'])}>show those of all buckets</a></p>`}
@@ -175,7 +190,7 @@ export function Schedules({ query }) {
       show=${({
         rows,
         next,
-      }) => html`<${Table} caption="Schedules" rows=${rows} keyOf=${({ Bucket, Id }) => `${Bucket}/${Id}`} columns=${scheduleColumns} menu=${menuWith((View, of) => setDialog({ View, of }))} empty=${html`<${Empty} title="There is no schedule.">Add one, and the server backs up a bucket by itself, as often as you say.<//>`} />
+      }) => html`<${Table} caption="Schedules" rows=${rows} keyOf=${({ Bucket, Id }) => `${Bucket}/${Id}`} columns=${scheduleColumns} menu=${menuWith((View, of) => setDialog({ View, of }))} empty=${html`<${Empty} title="There is no schedule." actions=${add}>Add one, and the server backs up a bucket by itself, as often as you say.<//>`} />
         <${PageLinks} next=${next} />`}
     />
     ${dialog && html`<${dialog.View} of=${dialog.of} done=${done} onClose=${() => setDialog(undefined)} />`}

@@ -23,8 +23,8 @@ export function Keys() {
     notify(text)
     keys.reload()
   }
-  const actions = html`<button type="button" class="main" onClick=${() => open(Add)}>Add key pair</button>
-    <button type="button" onClick=${keys.reload}>Refresh</button>`
+  const add = html`<button type="button" class="main" onClick=${() => open(Add)}>Add key pair</button>`
+  const actions = html`<button type="button" onClick=${keys.reload}>Refresh</button>${add}`
   return html`<${Page} title="Keys" actions=${actions}>
     <${Loaded}
       of=${keys}
@@ -34,7 +34,7 @@ export function Keys() {
         answer,
       }) => html`<${Facts} facts=${[['Owner', html`<${Name} text=${answer.Owner} />`], ['Others', `${formatCount(rows.length, 'key pair')}${next ? ' on this page' : ''}`]]} />
         <p class="quiet">The owner has all rights. Its key pair is changed by the options of the server alone.</p>
-        <${Table} caption="Key pairs" rows=${rows} keyOf=${({ AccessKeyId }) => AccessKeyId} columns=${columns} menu=${menuWith(open)} empty=${html`<${Empty} title="There is no key pair besides that of the owner.">Add one for each program and person, with no more rights than it needs.<//>`} />
+        <${Table} caption="Key pairs" rows=${rows} keyOf=${({ AccessKeyId }) => AccessKeyId} columns=${columns} menu=${menuWith(open)} empty=${html`<${Empty} title="There is no key pair besides that of the owner." actions=${add}>Add one for each program and person, with no more rights than it needs.<//>`} />
         <${PageLinks} next=${next} />`}
     />
     ${dialog && html`<${dialog.View} of=${dialog.key} done=${done} onClose=${() => setDialog(undefined)} />`}

@@ -53,7 +53,6 @@ export function LifeOf({ bucket, name, versionId, facts, changed }) {
       ${unknown && html`<p class="quiet">What was paid cannot be read now: <${Name} text=${unknown.message} /></p>`}`}
     />
     <div class="buttons">
-      <button type="button" onClick=${history.reload}>Refresh</button>
       ${isCold(facts) && html`<button type="button" onClick=${() => setRestores(true)}>Restore…</button>`}
       ${needsUpload(events) && html`<a href=${linkTo(['buckets', bucket, 'pay'], { key: name })}>Upload to IPFS again</a>`}
       ${needsDeal(events) && html`<a href=${linkTo(['buckets', bucket, 'archive'], { key: name })}>Make another deal</a>`}

@@ -7,13 +7,13 @@ import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { Crumbs, Folded, Page } from '../parts/page.js'
 import { Acl } from './acl.js'
+import { pathTo } from './bucket-tabs.js'
 import { DealsOf } from './deals.js'
 import { LifeOf } from './life.js'
 import { Attributes, Details } from './object/facts.js'
-import { Deleted, Head } from './object/head.js'
+import { Actions, DeletedActions, DeletedNote, EarlierNote } from './object/head.js'
 import { Tags } from './object/tags.js'
 import { VersionsOf } from './object/versions.js'
-import { pathTo } from './objects.js'
 import { Preview } from './preview.js'
 
 /** One object, or one of its versions: what is known about it, and what can be done with it. */
@@ -22,20 +22,24 @@ export function ObjectScreen({ params: { bucket }, query }) {
   const version = query.get('version') ?? undefined
   const folder = key.slice(0, key.lastIndexOf('/', key.length - 2) + 1)
   return html`<${Crumbs} links=${pathTo(bucket, folder)} />
-    <${Page} title=${`Object ${key}`} heading=${html`<${Name} text=${key} />`}>
-      ${
-        key !== '' && isReachable(key)
-          ? html`<${Known} key=${`${version}/${key}`} bucket=${bucket} name=${key} version=${version} folder=${folder} />`
-          : html`<p class="problem">
+    ${
+      key !== '' && isReachable(key)
+        ? html`<${Reachable} key=${`${version}/${key}`} bucket=${bucket} name=${key} version=${version} folder=${folder} />`
+        : html`<${Titled} name=${key}>
+            <p class="problem">
               Browsers remove the parts <code>.</code> and <code>..</code> from every address, so that this console cannot
               request this object, nor one without a name. Use another client of S3.
-            </p>`
-      }
-    <//>`
+            </p>
+          <//>`
+    }`
+}
+
+function Titled({ name, actions, children }) {
+  return html`<${Page} title=${`Object ${name}`} heading=${html`<${Name} text=${name} />`} actions=${actions}>${children}<//>`
 }
 
 /** @param version id of the version that the address names; undefined for the current one */
-function Known({ bucket, name, version, folder }) {
+function Reachable({ bucket, name, version, folder }) {
   const client = session.value
   const object = useLoaded(
     (signal) => readObject(client, bucket, name, version, signal),
@@ -50,26 +54,32 @@ function Known({ bucket, name, version, folder }) {
   const left = () => goTo(['buckets', bucket, 'objects'], { prefix: folder })
   const versions = (shown) =>
     html`<${VersionsOf} key=${turn} bucket=${bucket} name=${name} shown=${shown} changed=${object.reload} />`
-  return html`<${Loaded}
-    of=${object}
-    show=${({ facts, current, marker }) => {
-      if (marker !== undefined)
-        return html`<${Deleted} bucket=${bucket} name=${name} version=${version} marker=${marker} changed=${changed} />
-          ${versions(marker)}`
-      // Parts that change with a version have its id; those that are about the object follow the current one.
-      const versionId = version === undefined ? undefined : facts.versionId
-      const place = { bucket, key: name, versionId }
-      return html`<${Head} place=${place} facts=${facts} current=${current} folder=${folder} changed=${changed} left=${left} />
-        <${Attributes} facts=${facts} />
-        <${Preview} bucket=${bucket} name=${name} versionId=${versionId} size=${facts.size} />
-        ${facts.versionId !== undefined && versions(facts.versionId)}
-        <${Folded} title="Checksums and metadata"><${Details} place=${place} facts=${facts} /><//>
-        <${Folded} title="Edit tags"><${Tags} place=${place} /><//>
-        <${Folded} title="Edit rights (ACL)"><${Acl} place=${place} /><//>
-        <${DealsOf} bucket=${bucket} name=${name} versionId=${versionId} />
-        <${LifeOf} bucket=${bucket} name=${name} versionId=${versionId} facts=${facts} changed=${changed} />`
-    }}
-  />`
+  const { facts, current, marker } = object.value ?? {}
+  // Parts that change with a version have its id; those that are about the object follow the current one.
+  const versionId = version === undefined ? undefined : facts?.versionId
+  const place = { bucket, key: name, versionId }
+  const actions =
+    marker !== undefined
+      ? html`<${DeletedActions} bucket=${bucket} name=${name} version=${version} marker=${marker} changed=${changed} />`
+      : facts &&
+        html`<${Actions} place=${place} facts=${facts} current=${current} folder=${folder} changed=${changed} left=${left} />`
+  return html`<${Titled} name=${name} actions=${actions}>
+    <${Loaded}
+      of=${object}
+      show=${() =>
+        marker !== undefined
+          ? html`<${DeletedNote} version=${version} />${versions(marker)}`
+          : html`<${EarlierNote} place=${place} facts=${facts} current=${current} />
+              <${Attributes} facts=${facts} />
+              <${Folded} title="Checksums and metadata"><${Details} place=${place} facts=${facts} /><//>
+              <${Folded} title="Edit tags"><${Tags} place=${place} /><//>
+              <${Folded} title="Edit rights (ACL)"><${Acl} place=${place} /><//>
+              <${Preview} bucket=${bucket} name=${name} versionId=${versionId} size=${facts.size} />
+              ${facts.versionId !== undefined && versions(facts.versionId)}
+              <${DealsOf} bucket=${bucket} name=${name} versionId=${versionId} />
+              <${LifeOf} bucket=${bucket} name=${name} versionId=${versionId} facts=${facts} changed=${changed} />`}
+    />
+  <//>`
 }
 
 /**

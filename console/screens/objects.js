@@ -15,7 +15,7 @@ import { Table } from '../parts/table.js'
 import { Bytes, Time } from '../parts/time.js'
 import { ArchiveObjects } from './archive-objects.js'
 import { BatchObjects } from './batch-objects.js'
-import { BucketTabs } from './bucket-tabs.js'
+import { BucketTabs, pathTo } from './bucket-tabs.js'
 import { NewFolder, RenameObjects } from './folders.js'
 import { DeleteObjects } from './object/delete.js'
 import { headColumns } from './object/versions.js'
@@ -232,18 +232,4 @@ function linkOf(bucket, { name, folder }) {
 
 function Link({ bucket, row }) {
   return html`<a class="entry" href=${linkOf(bucket, row)}><${Icon} of=${row.folder ? 'folder' : 'file'} /><${Middle} text=${row.label} /></a>`
-}
-
-/** Links to the folders that lead to this one. */
-export function pathTo(bucket, folder) {
-  const link = (text, prefix) => ({
-    text: html`<${Name} text=${text} />`,
-    href: linkTo(['buckets', bucket, 'objects'], { prefix }),
-  })
-  const parts = folder.split('/').slice(0, -1)
-  return [
-    { text: 'Buckets', href: linkTo(['buckets']) },
-    link(bucket),
-    ...parts.map((part, i) => link(part || '/', `${parts.slice(0, i + 1).join('/')}/`)),
-  ]
 }

@@ -4,6 +4,7 @@ import { html } from '../lib/html.js'
 import { linkTo } from '../lib/router.js'
 import { session } from '../lib/session.js'
 import { fullAt } from '../lib/trend.js'
+import { Known } from '../parts/known.js'
 import { Loaded, useLoaded } from '../parts/load.js'
 import { Name } from '../parts/name.js'
 import { Page } from '../parts/page.js'
@@ -15,6 +16,9 @@ import { Charts } from './overview-charts.js'
 const DAY_MS = 86_400_000
 /** What ends within this time is told, days. */
 const SOON = 30
+
+/** What GetHealth calls them. */
+const CHECKS = { gateway: 'Gateway', state: 'Records', data: 'Data folder' }
 
 /** What a key pair with fewer rights, or a server without the plugin, refuses: its part is left out. */
 const LEFT_OUT = new Set(['AccessDenied', 'NotImplemented', 'NoSuchKey', 'MethodNotAllowed'])
@@ -109,7 +113,7 @@ function Server({ health: { Status, Problem, Checks = [], FreeBytes, UptimeSecon
       ['State', html`<${State} of=${Status} />`],
       ['Problem', Problem],
       ...Checks.map(({ Name, Works, Milliseconds }) => [
-        Name,
+        CHECKS[Name] ?? Name,
         html`<${State} of=${Works ? 'works' : 'failed'} /> in ${Milliseconds} ms`,
       ]),
       ['Running for', UptimeSeconds && formatSpan(UptimeSeconds)],
@@ -152,7 +156,7 @@ const endingColumns = [
       html`<a href=${linkTo(['deals', DealCid])}><${Name} text=${`${Bucket}/${Key}`} /></a>`,
   },
   { name: 'Provider', by: ({ MinerId }) => MinerId, cell: ({ MinerId }) => html`<${Name} text=${MinerId} />` },
-  { name: 'State', by: ({ Status = '' }) => Status, cell: ({ Status }) => html`<${State} of=${Status} />` },
+  { name: 'State', by: ({ Status = '' }) => Status, cell: ({ Status }) => html`<${Known} kind="deal" of=${Status} />` },
   {
     name: 'Ends',
     by: ({ EstimatedExpiry }) => EstimatedExpiry,
@@ -169,6 +173,6 @@ function DealStates({ Deals, IsTruncated }) {
 }
 
 const dealColumns = [
-  { name: 'State', by: ({ state }) => state, cell: ({ state }) => html`<${State} of=${state} />` },
+  { name: 'State', by: ({ state }) => state, cell: ({ state }) => html`<${Known} kind="deal" of=${state} />` },
   { name: 'Deals', number: true, by: ({ count }) => count, cell: ({ count }) => count },
 ]

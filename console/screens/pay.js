@@ -10,6 +10,7 @@ import { Crumbs, Page } from '../parts/page.js'
 import { Facts } from '../parts/table.js'
 import { Bytes } from '../parts/time.js'
 import { capFacts } from './archive.js'
+import { pathTo } from './bucket-tabs.js'
 
 /** The upload of one object to the content-addressed network. Its quote ends when the address names another object. */
 export function PayScreen({ params: { bucket }, query }) {
@@ -22,13 +23,14 @@ export function PayScreen({ params: { bucket }, query }) {
 /** First what the upload is expected to cost, then the confirmation. */
 function UploadOf({ bucket, name: key }) {
   const object = linkTo(['buckets', bucket, 'object'], { key })
+  const folder = key.slice(0, key.lastIndexOf('/', key.length - 2) + 1)
   const [quote, setQuote] = useState()
   const [asks, setAsks] = useState(false)
   const ask = async (values) => {
     const json = { DurationDays: Number(values.get('days')) }
     setQuote(await sendJson(session.value, { bucket, key, query: { 'x-pay-quote': '' }, json }))
   }
-  return html`<${Crumbs} links=${[{ href: object, text: html`<${Name} text=${key} />` }, { href: linkTo(['buckets', bucket, 'pay'], { key }), text: 'Upload to IPFS' }]} />
+  return html`<${Crumbs} links=${[...pathTo(bucket, folder), { href: object, text: html`<${Name} text=${key.slice(folder.length)} />` }, { href: linkTo(['buckets', bucket, 'pay'], { key }), text: 'Upload to IPFS' }]} />
     <${Page} title="Upload to IPFS" heading=${html`Upload <${Name} text=${key} /> to IPFS`}>
       <p>The payment service publishes the object on the content-addressed network, where everyone who has its CID can read it, and storage providers keep it for the time that your wallet pays for. The quote costs nothing.</p>
       <${Form} action=${ask} submit="Get a quote">

@@ -10,8 +10,7 @@ import { notify } from '../parts/notices.js'
 import { Crumbs, Page } from '../parts/page.js'
 import { Table } from '../parts/table.js'
 import { Time } from '../parts/time.js'
-import { BucketTabs } from './bucket-tabs.js'
-import { pathTo } from './objects.js'
+import { BucketTabs, pathTo } from './bucket-tabs.js'
 
 /** The uploads in parts that the server has of a bucket, of all programs, to be ended. */
 export function Pending({ params: { bucket } }) {

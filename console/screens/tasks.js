@@ -26,8 +26,8 @@ export function Tasks({ query }) {
   const open = (View) => () => setDialog({ View })
   const close = () => setDialog(undefined)
   const signIn = html`<button type="button" class="main" onClick=${open(PlatformSignIn)}>Sign in at the task platform…</button>`
-  const actions = html`<button type="button" class="main" onClick=${open(NewTask)}>New task…</button>
-    <button type="button" onClick=${tasks.reload}>Refresh</button>`
+  const actions = html`<button type="button" onClick=${tasks.reload}>Refresh</button>
+    <button type="button" class="main" onClick=${open(NewTask)}>New task…</button>`
   return html`<${Page} title="Tasks" actions=${tasks.value && actions}>
     <p class="quiet">A task offers files to the storage providers of the task platform, who bid for them and make deals.</p>
     ${

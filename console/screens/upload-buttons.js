@@ -24,8 +24,8 @@ export function UploadButtons({ bucket, folder, onDone, onNewFolder, more: other
     { text: 'Skip files that are there already', checked: keep, action: () => setKeep(!keep) },
     ...others,
   ]
-  return html`<button type="button" class="main" onClick=${() => files.current.click()}>Upload files</button>
-    <button type="button" onClick=${onNewFolder}>New folder</button>
+  return html`<button type="button" onClick=${onNewFolder}>New folder</button>
+    <button type="button" class="main" onClick=${() => files.current.click()}>Upload files</button>
     <${Menu} label="More ways to add" items=${more} />
     <input type="file" multiple hidden ref=${files} onChange=${() => taken(files)} />
     <input type="file" webkitdirectory hidden ref=${directory} onChange=${() => taken(directory)} />

@@ -58,7 +58,7 @@ async function navigation(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.untilTrue(`document.querySelector('dialog') === null`)
   t.equal(await page.evaluate(`document.activeElement.ariaLabel`), 'Screens', 'the focus is where it was')
   await tab.click('button', 'Screens')
-  await tab.click('link', 'Jobs', 'There is no such job')
+  await tab.click('link', 'Jobs', 'There is no job yet')
   await tab.untilTrue(`document.querySelector('dialog') === null`, 'the menu stays open on another screen')
   await page.setViewport({ width: 1280, height: 800 })
 }
@@ -91,7 +91,7 @@ async function palette(t: Test, tab: Tab): Promise<void> {
   await chosen('Objects of photos')
   await keyboard.press('ArrowDown')
   await keyboard.press('ArrowDown')
-  await chosen('Settings of photos')
+  await chosen('Inventories of photos')
   await keyboard.press('ArrowUp')
   await keyboard.press('ArrowUp')
   await keyboard.press('ArrowUp')
@@ -192,7 +192,7 @@ async function folders(t: Test, tab: Tab, server: Dealgate): Promise<void> {
   await tab.click('button', 'Undo', 'has its name again')
   await tab.goTo('#/keys', 'has its name again')
   await tab.page.evaluate(`{ const { now } = Date; Date.now = () => now() + 5000 }`)
-  await tab.goTo('#/jobs', 'There is no such job')
+  await tab.goTo('#/jobs', 'There is no job yet')
   await tab.untilTrue(`document.querySelector('.notice') === null`, 'an old notice stays on another screen')
 }
 

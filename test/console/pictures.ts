@@ -4,9 +4,10 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t, { type Test } from 'tap'
+import { md5 } from '../support/content/content.js'
 import { temporaryFolder } from '../support/content/folders.js'
 import { type Dealgate, startDealgate } from '../support/server/dealgate.js'
-import { send, targetOf } from '../support/sign/send.js'
+import { answerTo, insist, open, send, targetOf } from '../support/sign/send.js'
 import { until } from '../support/waiting.js'
 import { startBrowser, Tab } from './browser.js'
 import { withParts } from './parts.js'
@@ -65,16 +66,22 @@ t.test('pictures', async (t) => {
     await tab.page.screenshot({ path: path as `${string}.png` })
     t.ok(statSync(path).size < MAX_BYTES, `${statSync(path).size} bytes in ${path}`)
   }
-  await picture('overview', '#/overview', 'StorageDealActive')
+  await picture('overview', '#/overview', 'Deals by state')
   await picture('objects', '#/buckets/photos/objects?prefix=2026%2F', '2 folders and 3 objects')
+  await picture('versions', '#/buckets/contracts/versions?prefix=2026%2F', '1 delete marker')
+  await picture('settings', '#/buckets/contracts/settings', 'Save object lock')
+  for (const key of ['2026/06-lisbon/notes.txt', '2026/index.json']) {
+    const unsigned = open(server, 'GET', targetOf('photos', key), {})
+    unsigned.end()
+    await answerTo(unsigned)
+  }
+  await picture('requests', '#/requests?bucket=photos', '403 AccessDenied')
   await picture('deals', '#/deals', 'Active')
-  await tab.goTo(`#/buckets/photos/object?${new URLSearchParams({ key: '2026/panorama.tif' })}`, 'The network reported')
-  await tab.sees('A deal was made')
-  await tab.untilTrue(`!document.body.innerText.includes('Loading…')`)
-  await tab.page.evaluate(
-    `[...document.querySelectorAll('h2')].find((h) => h.textContent === 'History').scrollIntoView()`,
-  )
-  await picture('life', '', 'A deal was made')
+  await tab.page.setViewport({ ...SIZE, height: 1000 })
+  const lease = new URLSearchParams({ key: '2026/lease.csv' })
+  await tab.goTo(`#/buckets/contracts/object?${lease}`, 'Locked until', 'A deal was made')
+  await picture('object', '', 'Active')
+  await tab.page.setViewport(SIZE)
   await tab.goTo(`#/buckets/photos/archive?${new URLSearchParams({ key: '2026/08-norway/fjord.jpg' })}`)
   await tab.click('button', 'Get a quote', 'Score')
   await tab.click('button', 'Choose t01000')
@@ -142,14 +149,41 @@ async function fill(server: Dealgate): Promise<void> {
   await deal('research', 'runs/0417/results.parquet', 't01005')
   await deal('research', 'runs/0418/results.parquet', 't01000')
   await deal('photos', '2026/panorama.tif', 't01001')
+  await contracts(server)
+  await deal('contracts', '2026/lease.csv', 't01000')
   await until('the deals are active', async () => {
     const { body } = await send(server, {
       method: 'GET',
       target: '/-/deal/v1/deals',
       headers: { accept: 'application/json' },
     })
-    return (body.toString().match(/StorageDealActive/g)?.length ?? 0) >= 5
+    return (body.toString().match(/StorageDealActive/g)?.length ?? 0) >= 6
   })
+}
+
+/** A bucket with object lock: versions, locks and a delete marker. */
+async function contracts(server: Dealgate): Promise<void> {
+  const put = async (target: string, headers = {}, text = '') => {
+    const { headers: answered } = await insist(server, target, {
+      ...{ method: 'PUT', target, body: Buffer.from(text) },
+      headers: { 'content-md5': Buffer.from(md5(text), 'hex').toString('base64'), ...headers },
+    })
+    return String(answered['x-amz-version-id'])
+  }
+  await put('/contracts', { 'x-amz-bucket-object-lock-enabled': 'true' })
+  const lease = (query = '') => targetOf('contracts', '2026/lease.csv', query)
+  const csv = { 'content-type': 'text/csv' }
+  const rows = ['Flat,Tenant,Rent', '1,Amália Reis,840', '2,Jonas Berg,910']
+  const first = await put(lease(), csv, rows.slice(0, 2).join('\n'))
+  await put(lease(), csv, rows.join('\n'))
+  await put(lease(`legal-hold&versionId=${first}`), {}, '<LegalHold><Status>ON</Status></LegalHold>')
+  await put(lease(), csv, `${rows.join('\n')}\n3,Ines Sol,875`)
+  const until = new Date(Date.now() + 400 * 86_400_000).toISOString()
+  const retention = `<Retention><Mode>COMPLIANCE</Mode><RetainUntilDate>${until}</RetainUntilDate></Retention>`
+  await put(lease('retention'), {}, retention)
+  const offer = targetOf('contracts', '2026/old-offer.csv')
+  await put(offer, csv, rows[0])
+  await insist(server, offer, { method: 'DELETE', target: offer })
 }
 
 /** A day of requests, more by day than by night. The server keeps a record for each interval of five minutes. */

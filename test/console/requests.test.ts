@@ -134,9 +134,14 @@ t.test('live requests, batch jobs, inventories, access logs and lifecycle', asyn
   })
 
   await t.test('lifecycle says what is due', async () => {
-    await tab.goTo('#/buckets/photos/lifecycle', 'The 1 rule is applied', '7 days', 'of 3 objects in the bucket')
+    await tab.goTo(
+      '#/buckets/photos/settings/lifecycle',
+      'The 1 rule is applied',
+      '7 days',
+      'of 3 objects in the bucket',
+    )
     await accessible('lifecycle')
-    await tab.goTo('#/buckets/empty/lifecycle', 'No rule of this bucket is on')
+    await tab.goTo('#/buckets/empty/settings/lifecycle', 'No rule of this bucket is on')
   })
   t.same(tab.complaints, [])
 })

@@ -6,12 +6,12 @@ import { headObject } from '../../lib/s3.js'
 import { session } from '../../lib/session.js'
 import { isReachable } from '../../lib/signer.js'
 import { describeVersions, versionsOf } from '../../lib/versions.js'
+import { Known } from '../../parts/known.js'
 import { Loaded, useLoaded } from '../../parts/load.js'
 import { LockState, VersionState } from '../../parts/lock.js'
 import { Name } from '../../parts/name.js'
 import { PageLinks } from '../../parts/pages.js'
 import { WhenSeen } from '../../parts/seen.js'
-import { State } from '../../parts/state.js'
 import { Table } from '../../parts/table.js'
 import { Bytes } from '../../parts/time.js'
 import { CompareVersions } from './compare.js'
@@ -36,23 +36,26 @@ export function VersionsOf({ bucket, name, shown, changed }) {
   }
   const actions = useVersionActions({ bucket, changed: done })
   const onClose = () => setDialog(undefined)
-  return html`<h2>Versions</h2>
+  return html`<section>
+    <h2>Versions</h2>
     <${Loaded}
       of=${page}
       show=${({ versions, next }) => {
         const chosen = versions.filter(({ versionId }) => selected.has(versionId))
         const canCompare = chosen.length === 2 && chosen.every(({ deleted }) => !deleted)
-        return html`<div class="buttons" role="group" aria-label="Actions on the selected versions">
+        return html`<div class="toolbar">
+            <p class="quiet" role="status">${describeVersions(versions)}${(next || token) && ' on this page'}${chosen.length > 0 && `; ${chosen.length} selected`}.</p>
+            <div class="buttons" role="group" aria-label="Actions on the selected versions">
             <button type="button" disabled=${!canCompare} onClick=${() => setDialog(html`<${CompareVersions} bucket=${bucket} versions=${chosen} onClose=${onClose} />`)}>Compare two</button>
-            <button type="button" disabled=${chosen.length === 0} onClick=${() => setDialog(html`<${DeleteVersions} bucket=${bucket} versions=${chosen} done=${done} onClose=${onClose} />`)}>Delete selected…</button>
-            <button type="button" onClick=${() => setDialog(html`<${DeleteVersions} bucket=${bucket} items=${[{ name }]} word=${name} done=${done} onClose=${onClose} />`)}>Delete all versions…</button>
+            <button type="button" class="danger" disabled=${chosen.length === 0} onClick=${() => setDialog(html`<${DeleteVersions} bucket=${bucket} versions=${chosen} done=${done} onClose=${onClose} />`)}>Delete selected…</button>
+            <button type="button" class="danger" onClick=${() => setDialog(html`<${DeleteVersions} bucket=${bucket} items=${[{ name }]} word=${name} done=${done} onClose=${onClose} />`)}>Delete all versions…</button>
+            </div>
           </div>
-          <p class="quiet" role="status">${describeVersions(versions)}${(next || token) && ' on this page'}${chosen.length > 0 && `; ${chosen.length} selected`}.</p>
           <${Table}
             caption="Versions of this object"
             rows=${versions}
             keyOf=${({ versionId }) => versionId}
-            columns=${columnsOf(bucket, shown)}
+            columns=${columnsOf(bucket, shown, versions)}
             selection=${{ keys: selected, change: setSelected, label: labelOf }}
             menu=${{ label: (version) => `Actions on ${labelOf(version)}`, items: actions.itemsOf }}
             empty="There is no version on this page."
@@ -60,14 +63,17 @@ export function VersionsOf({ bucket, name, shown, changed }) {
           <${PageLinks} next=${next} />`
       }}
     />
-    ${dialog} ${actions.dialog}`
+    ${dialog} ${actions.dialog}
+  </section>`
 }
 
 function labelOf({ deleted, modified, versionId }) {
   return `the ${deleted ? 'delete marker' : 'version'} of ${formatMoment(modified)}, ${visibleText(versionId)}`
 }
 
-function columnsOf(bucket, shown) {
+function columnsOf(bucket, shown, versions) {
+  const hasOther = versions.some(({ storageClass = 'STANDARD' }) => storageClass !== 'STANDARD')
+  const classes = { name: 'Class', bare: true, cell: ({ storageClass }) => storageClass }
   return [
     {
       name: 'Version',
@@ -77,7 +83,7 @@ function columnsOf(bucket, shown) {
     { name: 'State', bare: true, cell: (version) => html`<${VersionState} version=${version} />` },
     ...headColumns(bucket),
     { name: 'Size', bare: true, number: true, cell: ({ size }) => html`<${Bytes} of=${size} />` },
-    { name: 'Class', bare: true, cell: ({ storageClass }) => storageClass },
+    ...(hasOther ? [classes] : []),
   ]
 }
 
@@ -109,5 +115,7 @@ function Head({ of: version, headOf, show }) {
 function Deal({ headers }) {
   const [state, cid] = [headers.get('x-amz-meta-deal-status'), headers.get('x-amz-meta-deal-cid')]
   if (state === undefined) return html`<span class="quiet">none</span>`
-  return cid ? html`<a href=${linkTo(['deals', cid])}><${State} of=${state} /></a>` : html`<${State} of=${state} />`
+  return cid
+    ? html`<a href=${linkTo(['deals', cid])}><${Known} kind="deal" of=${state} /></a>`
+    : html`<${Known} kind="deal" of=${state} />`
 }

@@ -13,7 +13,7 @@ export const lifecycle = {
   absent: 'NoSuchLifecycleConfiguration',
   // A document that is stored without it changes it.
   kept: 'x-amz-transition-default-minimum-object-size',
-  hint: 'When objects are deleted or change their storage class. Rules are carried out once a day.',
+  hint: 'When objects are deleted or change their storage class.',
   View: Rules,
   word: 'lifecycle rule',
   root: 'LifecycleConfiguration',

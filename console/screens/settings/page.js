@@ -3,20 +3,11 @@ import { linkTo } from '../../lib/router.js'
 import { Name } from '../../parts/name.js'
 import { Crumbs, Page } from '../../parts/page.js'
 import { Tabs } from '../../parts/tabs.js'
-import { BucketTabs } from '../bucket-tabs.js'
-import { pathTo } from '../objects.js'
-
-const PAGES = [
-  [undefined, 'General'],
-  ['access', 'Access'],
-  ['lifecycle', 'Lifecycle'],
-  ['deals', 'Deals'],
-  ['events', 'Events'],
-]
+import { BucketTabs, pathTo, SETTINGS_TABS } from '../bucket-tabs.js'
 
 /** One of the five pages of the settings of a bucket. @param name its title in the tabs */
 export function SettingsPage({ bucket, name, children }) {
-  const links = PAGES.map(([page, text]) => ({
+  const links = SETTINGS_TABS.map(([page, text]) => ({
     href: linkTo(['buckets', bucket, 'settings', page].filter(Boolean)),
     text,
   }))

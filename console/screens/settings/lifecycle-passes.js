@@ -1,38 +1,36 @@
-import { sendJson } from '../lib/api.js'
-import { formatBytes, formatCount } from '../lib/format.js'
-import { html } from '../lib/html.js'
-import { linkTo } from '../lib/router.js'
-import { session } from '../lib/session.js'
-import { pathOf } from '../lib/signer.js'
-import { Empty } from '../parts/empty.js'
-import { Loaded, useLoaded } from '../parts/load.js'
-import { Name } from '../parts/name.js'
-import { Page } from '../parts/page.js'
-import { State } from '../parts/state.js'
-import { Facts, Table } from '../parts/table.js'
-import { Time } from '../parts/time.js'
-import { BucketTabs } from './bucket-tabs.js'
+import { sendJson } from '../../lib/api.js'
+import { formatBytes, formatCount } from '../../lib/format.js'
+import { html } from '../../lib/html.js'
+import { without } from '../../lib/s3.js'
+import { session } from '../../lib/session.js'
+import { pathOf } from '../../lib/signer.js'
+import { Loaded, useLoaded } from '../../parts/load.js'
+import { State } from '../../parts/state.js'
+import { Facts, Table } from '../../parts/table.js'
+import { Time } from '../../parts/time.js'
 
 /** When the lifecycle rules of a bucket were applied, what they did, and what is due. */
-export function Lifecycle({ params: { bucket } }) {
+export function LifecyclePasses({ bucket }) {
   const client = session.value
   const state = useLoaded(
-    (signal) => sendJson(client, { path: pathOf(bucket), query: { 'x-lifecycle': '' }, signal }),
+    (signal) =>
+      sendJson(client, { path: pathOf(bucket), query: { 'x-lifecycle': '' }, signal }).catch(without('NotImplemented')),
     [client, bucket],
   )
-  const rules = html`<a class="button" href=${linkTo(['buckets', bucket, 'settings'])}>Rules</a>`
-  const actions = html`${rules}<button type="button" onClick=${state.reload}>Refresh</button>`
-  return html`<${Page} title=${`Lifecycle of ${bucket}`} heading=${html`Lifecycle of <${Name} text=${bucket} />`} actions=${actions}>
-    <${BucketTabs} bucket=${bucket} />
+  return html`<section class="setting">
+    <div class="setting-head">
+      <h2>What the rules do</h2>
+      <button type="button" onClick=${state.reload}>Refresh</button>
+    </div>
     <${Loaded}
       of=${state}
-      show=${(value) =>
-        value.Rules === 0
-          ? html`<${Empty} title="No rule of this bucket is on." actions=${rules}>Lifecycle rules remove objects and versions, or move them into another storage class, by their age. They are among the settings.<//>`
-          : html`<h2>Last pass</h2><${LastPass} of=${value} />
-              <h2>What expires</h2><${Due} of=${value} />`}
+      show=${(value) => {
+        if (value === undefined) return html`<p class="quiet">This server does not tell what its rules have done.</p>`
+        if (value.Rules === 0) return html`<p class="quiet">No rule of this bucket is on.</p>`
+        return html`<h3>Last pass</h3><${LastPass} of=${value} /><h3>What expires</h3><${Due} of=${value} />`
+      }}
     />
-  <//>`
+  </section>`
 }
 
 function LastPass({ of: { LastPass: pass, NextDay: next, Rules: rules } }) {
