@@ -5,11 +5,11 @@ const GAP = 8
 
 /**
  * A button that opens a list of actions.
- * @param label what the button is for: `Actions on photo.jpg`; @param text on the button, instead of three dots
+ * @param label what the button is for: `Actions on photo.jpg`
  * @param items [{ text, action } or { text, href }], with `danger` for what removes and `checked`, true or false, for what
  *   is switched; falsy ones are left out. A function that makes them is called when the menu opens
  */
-export function Menu({ label, text, items }) {
+export function Menu({ label, items }) {
   const [open, setOpen] = useState(false)
   const button = useRef(null)
   const close = () => {
@@ -18,7 +18,7 @@ export function Menu({ label, text, items }) {
   }
   return html`<button
       type="button"
-      class=${text ? undefined : 'sign'}
+      class="sign"
       ref=${button}
       aria-label=${label}
       title=${label}
@@ -26,7 +26,7 @@ export function Menu({ label, text, items }) {
       aria-expanded=${open}
       onClick=${() => setOpen(!open)}
     >
-      ${text ?? html`<${Icon} of="more" />`}
+      <${Icon} of="more" />
     </button>
     ${open && html`<${Items} label=${label} items=${typeof items === 'function' ? items() : items} button=${button.current} onClose=${close} />`}`
 }

@@ -74,7 +74,8 @@ function storedWords({ Stored: { Bytes, Objects }, Quota = {} }) {
     Quota.Uploads !== undefined && formatCount(Quota.Uploads, 'upload in parts', 'uploads in parts'),
   ].filter(Boolean)
   const bound = most.length > 0 ? `at most ${most.join(', ')}` : 'no quota'
-  return `${formatBytes(Bytes)}, ${formatCount(Objects, 'object')}; ${bound}`
+  const stored = `${formatBytes(Bytes)}, ${formatCount(Objects, 'object')};`
+  return html`<span class="amount">${stored}</span> <span class="amount">${bound}</span>`
 }
 
 /** What may be bounded, as the call names it. */

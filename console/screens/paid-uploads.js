@@ -38,7 +38,7 @@ export function PaidUploads({ query }) {
         rows,
         next,
       }) => html`<${Filters} query=${query} to=${['payments', 'uploads']}><${Words} label="File contains" name="file" value=${file ?? ''} /><//>
-        <${Table} caption="Uploads" rows=${rows} keyOf=${({ SourceFileUploadId }) => SourceFileUploadId} columns=${[...columns, choice]} empty=${file ? 'There is no such upload.' : html`<${NoUploads} />`} />
+        <${Table} caption="Uploads" rows=${rows} keyOf=${({ SourceFileUploadId }) => SourceFileUploadId} columns=${[...columns.slice(0, 2), choice, ...columns.slice(2)]} empty=${file ? 'There is no such upload.' : html`<${NoUploads} />`} />
         <${PageLinks} next=${next} />`,
     )}
     ${pays && html`<${PayUpload} id=${pays.SourceFileUploadId} name=${pays.FileName} done=${uploads.reload} onClose=${() => setPays(undefined)} />`}

@@ -149,6 +149,12 @@ function Clock({ of }) {
   return html`<time datetime=${of} title=${time.toLocaleString()}>${clock.format(time).replace(/\p{Cf}/gu, '')}</time>`
 }
 
+/** A code of an error, with places to break between its words. */
+function Parts({ of }) {
+  const words = of.split(/(?<=[a-z])(?=[A-Z])/)
+  return words.map((word, i) => html`${i > 0 && html`<wbr />`}<${Name} text=${word} />`)
+}
+
 /** A status by its number, a word and a shape. */
 export function Status({ of: { Status: status, Error: code, Cut: cut } }) {
   const [shape, kind, word] =
@@ -161,7 +167,7 @@ export function Status({ of: { Status: status, Error: code, Cut: cut } }) {
           : status >= 300
             ? ['→', '', status === 304 ? 'not modified' : 'elsewhere']
             : ['●', 'good', 'done']
-  return html`<${Badge} kind=${cut ? 'wait' : kind} shape=${shape}>${status || '–'} ${code ? html`<${Name} text=${code} />` : word}${cut && ', cut short'}<//>`
+  return html`<${Badge} kind=${cut ? 'wait' : kind} shape=${shape}>${status || '–'} ${code ? html`<${Parts} of=${code} />` : word}${cut && ', cut short'}<//>`
 }
 
 function What({ of, only }) {

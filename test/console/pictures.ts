@@ -68,14 +68,14 @@ t.test('pictures', async (t) => {
   }
   await picture('overview', '#/overview', 'Deals by state')
   await picture('objects', '#/buckets/photos/objects?prefix=2026%2F', '2 folders and 3 objects')
-  await picture('versions', '#/buckets/contracts/versions?prefix=2026%2F', '1 delete marker')
+  await picture('versions', '#/buckets/contracts/versions?prefix=2026%2F', 'Locked: legal hold')
   await picture('settings', '#/buckets/contracts/settings', 'Save object lock')
   for (const key of ['2026/06-lisbon/notes.txt', '2026/index.json']) {
     const unsigned = open(server, 'GET', targetOf('photos', key), {})
     unsigned.end()
     await answerTo(unsigned)
   }
-  await picture('requests', '#/requests?bucket=photos', '403 AccessDenied')
+  await picture('requests', '#/requests?bucket=photos', 'explicit deny')
   await picture('deals', '#/deals', 'Active')
   await tab.page.setViewport({ ...SIZE, height: 1000 })
   const lease = new URLSearchParams({ key: '2026/lease.csv' })
@@ -133,12 +133,28 @@ async function parts(t: Test, tab: Tab): Promise<void> {
   }
 }
 
+/** Nobody reads the notes, by name: a refusal that says why. */
+const POLICY = {
+  Version: '2012-10-17',
+  Statement: [
+    {
+      ...{ Sid: 'NoNotes', Effect: 'Deny', Principal: '*', Action: 's3:GetObject' },
+      Resource: 'arn:aws:s3:::photos/2026/06-lisbon/notes.txt',
+    },
+  ],
+}
+
 async function fill(server: Dealgate): Promise<void> {
   for (const [bucket, objects] of Object.entries(OBJECTS)) {
     await send(server, { method: 'PUT', target: `/${bucket}` })
     for (const [key, kib] of Object.entries(objects))
       await send(server, { method: 'PUT', target: targetOf(bucket, key), body: Buffer.alloc(kib * 1024, key) })
   }
+  await insist(server, 'the policy', {
+    method: 'PUT',
+    target: '/photos?policy',
+    body: Buffer.from(JSON.stringify(POLICY)),
+  })
   const headers = { 'content-type': 'application/json', accept: 'application/json' }
   const deal = async (bucket: string, key: string, MinerId: string) => {
     const body = Buffer.from(JSON.stringify({ MinerId, Price: '0.00000001', ConfirmPrice: true }))

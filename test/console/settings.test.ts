@@ -34,7 +34,6 @@ async function general(t: Test, scene: ConsoleScene): Promise<void> {
   const { server, tab, accessible } = scene
   const read = readOf(scene)
   await ask(server, 'POST', '/photos?x-quota=', { json: { Bytes: 1234567 } })
-  await tab.sees('Not public')
   await tab.goTo('#/buckets/photos/settings', '11 B of 1.2 MiB')
   await accessible('general settings')
   await tab.click('button', 'Count objects and bytes')
