@@ -17,7 +17,10 @@ const DAY = 24 * HOUR
  * @param powers the axis has powers of ten, for values that differ by orders
  * @param format of a value, short, since it stands at the axis, too: `formatBytes` for bytes
  */
-export function Chart({ title, summary, series, from, until, step, format, powers }) {
+export function Chart({ title, summary, series: given, from, until, step, format, powers }) {
+  // A server of another kind may send times that are none.
+  const isNumber = ({ at, value }) => Number.isFinite(at) && Number.isFinite(value)
+  const series = given.map(({ name, points }) => ({ name, points: points.filter(isNumber) }))
   const values = series.flatMap(({ points }) => points.map(({ value }) => value))
   if (values.length === 0)
     return html`<section class="chart"><h3>${title}</h3><p class="quiet">Nothing was recorded in this time.</p></section>`
