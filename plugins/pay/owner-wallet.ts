@@ -20,7 +20,7 @@ export interface OwnerWallet {
   /** Always the same one; undefined where there is none. */
   wallet(): Promise<KeptWallet | undefined>
   /**
-   * Gives it coins of the ledger of the service, which have no value. Rejects with RangeError beyond what that can hold.
+   * Gives it coins of the ledger of the service, which have no value. Rejects with RangeError beyond what that holds.
    * @param amount millionths of a coin
    * @param reference by which a repetition is known
    */
