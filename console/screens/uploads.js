@@ -69,10 +69,12 @@ function Actions({ upload }) {
   const name = visibleText(upload.key)
   const state = upload.state.value
   const idle = state === 'paused' || state === 'failed'
-  return html`<button type="button" aria-label=${`${idle ? 'Continue' : 'Pause'} ${name}`} onClick=${() => (idle ? continueOne(upload) : upload.pause())}>
+  return html`<div class="buttons">
+    <button type="button" aria-label=${`${idle ? 'Continue' : 'Pause'} ${name}`} onClick=${() => (idle ? continueOne(upload) : upload.pause())}>
       ${idle ? 'Continue' : 'Pause'}
     </button>
-    <button type="button" aria-label=${`Cancel ${name}`} onClick=${() => cancelUpload(upload)}>Cancel</button>`
+    <button type="button" aria-label=${`Cancel ${name}`} onClick=${() => cancelUpload(upload)}>Cancel</button>
+  </div>`
 }
 
 /** Uploads in parts that ended with an earlier page: the file has to be chosen again, because no page may open it itself. */
@@ -116,6 +118,8 @@ function Again({ kept, reload }) {
     reload()
   }
   return html`<input type="file" hidden ref=${input} onChange=${chosen} />
-    <button type="button" onClick=${() => input.current.click()} aria-label=${`Choose file of ${visibleText(key)}`}>Choose file</button>
-    <button type="button" onClick=${cancel} aria-label=${`Cancel the upload of ${visibleText(key)}`}>Cancel</button>`
+    <div class="buttons">
+      <button type="button" onClick=${() => input.current.click()} aria-label=${`Choose file of ${visibleText(key)}`}>Choose file</button>
+      <button type="button" onClick=${cancel} aria-label=${`Cancel the upload of ${visibleText(key)}`}>Cancel</button>
+    </div>`
 }

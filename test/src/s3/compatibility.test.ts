@@ -84,6 +84,7 @@ const NOT_IN_SDK = [
   'GetBucketQuota',
   'SetBucketQuota',
   'ListPlainObjects',
+  'GetLifecycleState',
   'RewrapBucket',
   'CreateBucketInventory',
   'ListBucketInventories',
