@@ -27,6 +27,8 @@ export class Activity {
   #sampled: { readonly hour: number; readonly taken: Promise<void> } | undefined
 
   #added: Promise<void> = Promise.resolve()
+  /** The first run is that of the start, which asks the gateway nothing that no client wants. */
+  #isStarting = true
 
   constructor(host: PluginHost) {
     this.#host = host
@@ -66,7 +68,9 @@ export class Activity {
   }
 
   async #add(): Promise<void> {
-    await this.#takeSample()
+    const samples = !this.#isStarting
+    this.#isStarting = false
+    if (samples) await this.#takeSample()
     await this.#addCounts()
   }
 

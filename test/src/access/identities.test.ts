@@ -43,6 +43,7 @@ const headers: Readonly<Record<string, Record<string, string>>> = {
 const OPEN_TO_PARTS = new Set([
   ...['HeadBucket', 'GetBucketLocation', 'GetBucketVersioning', 'GetBucketOwnershipControls', 'DeleteObjects'],
   ...['ListObjects', 'ListObjectsV2', 'ListObjectVersions', 'ListMultipartUploads', 'ListBucketUsage'],
+  ...['GetZip', 'PostZip', 'KeepZipSelection'],
 ])
 
 interface Target {
