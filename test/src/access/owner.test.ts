@@ -39,8 +39,8 @@ const OF_QUOTAS = ['SetBucketQuota']
 const OF_UPLOADS = ['CreateMultipartUpload', 'CompleteMultipartUpload']
 const DECIDED_BY_GATEWAY = [...OF_OBJECTS, ...OF_LOCKS, ...OF_UPLOADS, ...OF_QUOTAS]
 /**
- * Operations that change nothing of a foreign bucket: a link that the gateway signs, parts of an upload that only the key
- * pair which began it sees, and an archive of objects that the caller may read.
+ * Operations that change nothing of a foreign bucket: a link that the gateway signs, parts of an upload that only the
+ * key pair which began it sees, and an archive of objects that the caller may read.
  */
 const OF_PARTS = ['UploadPart', 'UploadPartCopy', 'AbortMultipartUpload']
 const OF_THE_CALLER_ALONE = ['CreateBucket', 'ShareObject', 'PostZip', 'KeepZipSelection', ...OF_PARTS]
