@@ -3,11 +3,8 @@ import { html, useEffect, useRef, useState } from '../lib/html.js'
 import { Field, Form } from './form.js'
 import { Name } from './name.js'
 
-/**
- * A dialog of the browser: it keeps the focus and returns it at its end, and Escape closes it.
- * @param wide for tables
- */
-export function Dialog({ title, wide, onClose, children }) {
+/** Opens a `dialog` element as long as it is there, and returns the focus then. @returns its ref */
+export function useModal() {
   const ref = useRef(null)
   useEffect(() => {
     const dialog = ref.current
@@ -19,6 +16,15 @@ export function Dialog({ title, wide, onClose, children }) {
       before?.focus()
     }
   }, [])
+  return ref
+}
+
+/**
+ * A dialog of the browser: it keeps the focus and returns it at its end, and Escape closes it.
+ * @param wide for tables
+ */
+export function Dialog({ title, wide, onClose, children }) {
+  const ref = useModal()
   // The event comes later, when another dialog may be open.
   const closed = ({ target }) => target.isConnected && onClose()
   return html`<dialog ref=${ref} class=${wide ? 'wide' : undefined} onClose=${closed} aria-labelledby="dialog-title">

@@ -70,14 +70,6 @@ export function Filters({ query, to, children }) {
   return html`<${Form} key=${String(query)} action=${find} submit="Show"><div class="filters">${children}</div><//>`
 }
 
-/** A choice of a filter. */
-export function OneOf({ label, name, of, chosen }) {
-  return html`<${Field} label=${label} kind="select" input=${{ name }}>
-    <option value="">All</option>
-    ${of.map((word) => html`<option value=${word} selected=${word === chosen}>${word}</option>`)}
-  <//>`
-}
-
 /** A text of a filter. */
 export function Words({ label, name, value }) {
   return html`<${Field} label=${label} input=${{ name, defaultValue: value, autocomplete: 'off', spellcheck: false }} />`

@@ -1,11 +1,12 @@
 // Goes to a screen, a bucket or a call by a part of its name: loaded when it is first wanted.
 import { sendJson } from '../lib/api.js'
-import { html, useEffect, useMemo, useRef, useState } from '../lib/html.js'
+import { html, useEffect, useMemo, useState } from '../lib/html.js'
 import { linkTo, matchPath, route } from '../lib/router.js'
 import { listBuckets } from '../lib/s3.js'
 import { session } from '../lib/session.js'
 import { BUCKET_TABS, SETTINGS_TABS } from '../screens/bucket-tabs.js'
 import { screens } from '../screens.js'
+import { useModal } from './dialog.js'
 import { useLoaded } from './load.js'
 import { Middle } from './name.js'
 
@@ -21,20 +22,11 @@ const orNothing = (reading) => reading.catch(() => [])
 
 export function Palette({ onClose }) {
   const client = session.value
-  const ref = useRef(null)
+  const ref = useModal()
   const [words, setWords] = useState('')
   const [at, setAt] = useState(0)
   const buckets = useLoaded((signal) => orNothing(bucketEntries(client, signal)), [client])
   const calls = useLoaded((signal) => orNothing(callEntries(client, signal)), [client])
-  useEffect(() => {
-    const dialog = ref.current
-    const before = document.activeElement
-    dialog.showModal()
-    return () => {
-      dialog.close()
-      before?.focus()
-    }
-  }, [])
   const all = useMemo(
     () => [...tabsOfBucket(route.peek().path), ...SCREENS, ...(buckets.value ?? []), ...(calls.value ?? [])],
     [buckets.value, calls.value],
