@@ -123,7 +123,7 @@ async function answer(
   sendText(outgoing, await compress(bytes), { ...all, 'content-encoding': encoding }, incoming.method)
 }
 
-/** What the pages are told of the sign-in at an issuer; null without one. */
+/** What the pages need to sign in at an issuer; null if none is configured. */
 function signInFacts(oidc: ConsoleSignIn | undefined, problem: string | undefined) {
   if (oidc === undefined) return null
   const { issuer, ...facts } = oidc

@@ -1,7 +1,7 @@
 import { type Context, S3Error, z } from 'dealgate/plugin'
 import type { Entry } from './entry.js'
 
-/** What somebody may see of the requests. Buckets have the time from which on they are the viewer's, ms since 1970. */
+/** What a caller may see of the requests. Each bucket has the time since which it is the caller's, ms since 1970. */
 export const viewerSchema = z.object({
   /** Sees every request. */
   all: z.boolean(),
@@ -61,7 +61,7 @@ function isOwn({ account, accessKeyId, session }: Viewer, { signer }: Entry): bo
 }
 
 /**
- * The entry without what is not for this viewer: the key pairs of other accounts, and reasons that tell of policies
+ * The entry without what this viewer may not see: the key pairs of other accounts, and reasons that quote policies
  * which it may not read.
  */
 export function shownTo(viewer: Viewer, entry: Entry): Entry {

@@ -27,7 +27,7 @@ import { check } from './walk.js'
 
 const SOURCE = 'docs/extensions.md#archives'
 
-/** Whoever may read each of the objects may have them together: the calls decide on each. */
+/** The calls decide on each object: a caller who may read all of them gets them together. */
 const ACCESS = { access: 'signed', action: { each: 's3:GetObject' }, needs: { some: 'read' } } as const
 
 /** Looking at 100,000 objects may take so long, ms. */
