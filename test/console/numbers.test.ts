@@ -110,12 +110,13 @@ async function many(t: Test, tab: Tab): Promise<void> {
     })
   })
   await tab.click('button', 'Refresh', '250 buckets with 31,125 objects', '◉ Public')
-  // What the screen has asked for before may come late.
-  const now = asked.filter((target) => !target.includes('from=empty'))
-  t.same(now, [
-    '/-/usage/v1/buckets?max-items=1000&public=false',
-    '/-/access/v1/buckets?from=bucket-1000&max-items=250',
-  ])
+  // What the screen has asked for before may come late, with the name of a bucket that is not here.
+  const now = asked.filter((target) => target.includes('from=bucket-'))
+  const usage = asked.filter((target) => target.includes('usage')).slice(-1)
+  t.same(
+    [...usage, ...now],
+    ['/-/usage/v1/buckets?max-items=1000&public=false', '/-/access/v1/buckets?from=bucket-1000&max-items=250'],
+  )
   const bySize = (await sorted(tab, 'Size')) as string[]
   const order = names.map((name, i) => [(i * 7919) % 250, name] as const).sort(([one], [other]) => one - other)
   t.same(
