@@ -16,7 +16,7 @@ export default {
   },
   // Each project extends tsconfig.base.json as it is; Stryker's own rewriting needs a package of typescript beside it.
   tsconfigFile: 'none',
-  buildCommand: 'npx tsc -b',
+  buildCommand: 'npm run compile',
   coverageAnalysis: 'perTest',
   // Texts of messages are no behaviour that a test should repeat.
   mutator: { excludedMutations: ['StringLiteral'] },
