@@ -1,7 +1,8 @@
 // Bundles the program and its dependencies into `dist/app`, from which it starts: to load 1,200 files one by one costs
 // two thirds more CPU time at each start, and to compile them first more than 4 s. `node scripts/bundle.mjs` does
 // nothing if the bundle is newer than its sources. The code is CommonJS, which scripts/load.mjs runs from V8's code cache;
-// the entries of the package are ES modules with the same exports.
+// the entries of the package are ES modules with the same exports. With `--alone`, for a package, nothing of the bundle
+// before stays.
 import {
   chmodSync,
   copyFileSync,
@@ -106,7 +107,7 @@ if (
   changed(join(root, 'man/dealgate.1')) === 0
 ) {
   process.stderr.write('Building dealgate from its sources, which takes a few seconds.\n')
-  // Two programs may bundle at the same time, and one that starts meanwhile must find a whole bundle.
+  // Two programs may bundle at the same time.
   const draft = `${app}-${process.pid}`
   try {
     await bundle(draft)
@@ -117,6 +118,7 @@ if (
     rmSync(draft, { recursive: true, force: true })
   }
 }
+if (process.argv.includes('--alone') && !process.exitCode) keepOnly(filesOfBundle())
 
 async function bundle(draft) {
   const begun = new Date()
@@ -151,13 +153,44 @@ async function bundle(draft) {
   chmodSync(join(draft, 'cli.js'), 0o755)
   writeFileSync(join(draft, 'LICENSES.txt'), licences([...code, ...modules]))
   // A source that has changed since the beginning may not be in the bundle.
-  writeFileSync(join(draft, made), '')
+  writeFileSync(join(draft, made), JSON.stringify(readdirSync(draft)))
   utimesSync(join(draft, made), begun, begun)
   await bundleVendor(rolldown, draft)
-  // A server that runs may keep its compiled code there meanwhile.
-  rmSync(app, { recursive: true, force: true, maxRetries: 3 })
-  renameSync(draft, app)
+  install(draft)
   await import('./man.mjs')
+}
+
+/**
+ * Puts the files of a draft in the place of those of the bundle before, one by one: a program that starts meanwhile finds
+ * a whole bundle, and another may do the same. The code has a hash in its name, and that of the bundle before stays,
+ * because a program that runs may load it yet.
+ */
+function install(draft) {
+  mkdirSync(app, { recursive: true })
+  const before = filesOfBundle()
+  const names = readdirSync(draft).filter((name) => name !== made)
+  const isNamed = (name) => !name.endsWith('.cjs')
+  for (const name of [...names.filter((name) => !isNamed(name)), ...names.filter(isNamed)])
+    renameSync(join(draft, name), join(app, name))
+  renameSync(join(draft, made), join(app, made))
+  // Another program has made the same bundle at the same time, and kept what was before.
+  if (names.every((name) => before.includes(name))) return
+  keepOnly([...names, ...before])
+}
+
+/** The names of the files of the bundle; none where there is no bundle. */
+function filesOfBundle() {
+  try {
+    return JSON.parse(readFileSync(join(app, made), 'utf8'))
+  } catch {
+    return []
+  }
+}
+
+/** Removes other files of `dist/app`, but for the compiled code, which says by itself what it was compiled from. */
+function keepOnly(names) {
+  const kept = new Set([...names, made, 'compiled'])
+  for (const name of readdirSync(app)) if (!kept.has(name)) rmSync(join(app, name), { recursive: true, force: true })
 }
 
 /** What rolldown reads, for entries by their names. */
