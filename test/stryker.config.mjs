@@ -16,7 +16,8 @@ export default {
   },
   // Each project extends tsconfig.base.json as it is; Stryker's own rewriting needs a package of typescript beside it.
   tsconfigFile: 'none',
-  buildCommand: 'npm run compile',
+  // Packages are found above its copy of the tree, which has none.
+  buildCommand: 'node ../../../node_modules/typescript-native/bin/tsc -b',
   coverageAnalysis: 'perTest',
   // Texts of messages are no behaviour that a test should repeat.
   mutator: { excludedMutations: ['StringLiteral'] },
