@@ -29,6 +29,8 @@ const { status } = spawnSync('npm', ['exec', '--yes', ...packages, '--', 'stryke
     ...process.env,
     // Each mutant is a process that compiles the same files: https://nodejs.org/api/module.html#module-compile-cache
     NODE_COMPILE_CACHE: resolve('.tap/compiled'),
+    // tap would end a subtest after 30 s, and a busy machine would have its faults found.
+    TAP_TIMEOUT: '600',
     MUTATE_FILES: mutated().join(','),
     MUTATE_TESTS: tests.join(','),
   },

@@ -74,7 +74,12 @@ t.test('buckets and objects', async (t) => {
 
   await tab.goTo('#/buckets')
   await tab.pick('Actions on photos', 'Delete')
+  const mayDelete = `[...document.querySelectorAll('dialog button')].some((button) =>
+    button.textContent === 'Delete bucket' && !button.disabled)`
+  await tab.fill('Type photos to confirm', 'photo')
+  t.equal(await tab.page.evaluate(mayDelete), false, 'its whole name has to be typed')
   await tab.fill('Type photos to confirm', 'photos')
+  await tab.untilTrue(mayDelete)
   await tab.click(
     'button',
     'Delete bucket',
