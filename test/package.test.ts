@@ -6,6 +6,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -60,6 +61,13 @@ await services.stop()
 console.log(JSON.stringify({ status, names: proxy.operations.filter((row) => row.plugin === 'deal').map((row) => row.operation.name) }))
 `
 
+/** Removes what is left of the bundle before, as `prepack` does. */
+function keepOneBundle(folder: string): void {
+  const names = JSON.parse(readFileSync(join(folder, '.bundled'), 'utf8')) as string[]
+  for (const name of readdirSync(folder))
+    if (![...names, '.bundled'].includes(name)) rmSync(join(folder, name), { recursive: true })
+}
+
 t.test('npm pack is a package that works outside of the repository', async (t) => {
   const folder = realpathSync(temporaryFolder(t))
   const clone = join(folder, 'clone')
@@ -67,6 +75,7 @@ t.test('npm pack is a package that works outside of the repository', async (t) =
   // `prepack` would compile and bundle all of it once more: test/nodes/package.test.ts has npm run it.
   for (const part of BUILT)
     cpSync(part, join(clone, part), { recursive: true, filter: (path) => !path.endsWith('.map') })
+  keepOneBundle(join(clone, 'dist/app'))
   await run(process.execPath, ['scripts/sbom.mjs'], { cwd: clone })
   const tarball = await npmPack(clone, folder, '--ignore-scripts')
   await run('tar', ['-xzf', tarball], { cwd: folder })
