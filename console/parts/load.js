@@ -9,8 +9,8 @@ const AGAIN_AT_MOST_MS = 30_000
 /**
  * Calls `read` now and whenever a member of `inputs` changes; what an earlier call brings then no longer counts.
  * @param read takes an AbortSignal
- * @returns { value?, error?, failures, loading, reload }: `value` stays while it is read again, and if no answer comes;
- *   `failures` counts those in a row
+ * @returns { value?, error?, failures, loading, reload, replace }: `value` stays while it is read again, and if no
+ *   answer comes; `replace` takes one that was read elsewhere, of the same inputs; `failures` counts those in a row
  */
 export function useLoaded(read, inputs) {
   const [state, setState] = useState({ loading: true, failures: 0 })
@@ -18,7 +18,7 @@ export function useLoaded(read, inputs) {
   const former = useRef(inputs)
   useEffect(() => {
     const abort = new AbortController()
-    const same = former.current.every((input, i) => Object.is(input, inputs[i]))
+    const same = areSame(former.current, inputs)
     former.current = inputs
     setState((old) => ({
       loading: true,
@@ -31,7 +31,12 @@ export function useLoaded(read, inputs) {
     )
     return () => abort.abort()
   }, [...inputs, turn])
-  return { ...state, reload: () => setTurn((n) => n + 1) }
+  const replace = (value) => areSame(former.current, inputs) && setState({ loading: false, failures: 0, value })
+  return { ...state, reload: () => setTurn((n) => n + 1), replace }
+}
+
+function areSame(inputs, others) {
+  return inputs.every((input, i) => Object.is(input, others[i]))
 }
 
 /** A refusal takes the place of the value; a server that cannot answer leaves what it has answered before. */

@@ -99,6 +99,8 @@ function useRequests(filter, paused) {
       const query = { ...JSON.parse(words), after, max: after ? 1000 : FIRST }
       try {
         const answer = await sendJson(client, { path: '/-/requests/v1', query, signal: abort.signal })
+        // It is read again, by what came in its place.
+        if (abort.signal.aborted) return
         kept.current.after = answer.After
         failures = 0
         setState(({ rows = [], lost }) => ({

@@ -23,15 +23,20 @@ export function Setting({ bucket, kind, saved: onSaved, children }) {
   const [{ refusal, stale, signing }, setState] = useState({})
   const [turn, setTurn] = useState(0)
   const document = useLoaded((signal) => readDocument(client, bucket, kind, signal), [client, bucket])
-  const done = (text) => {
-    notify(`${kind.name}: ${text === '' ? 'removed' : 'saved'}.`)
+  const again = () => {
+    setState({})
+    setTurn(turn + 1)
+  }
+  /** Shows what was saved before it says so: what is filled in after that stays. */
+  const done = async (text) => {
+    await readDocument(client, bucket, kind).then(document.replace, document.reload)
+    again()
     setMode({ asText: mode.asText })
-    reload()
+    notify(`${kind.name}: ${text === '' ? 'removed' : 'saved'}.`)
     onSaved?.()
   }
   const reload = () => {
-    setState({})
-    setTurn(turn + 1)
+    again()
     document.reload()
   }
   /** Resolves with the findings that keep a document from being stored; with none once it is. */
@@ -54,7 +59,7 @@ export function Setting({ bucket, kind, saved: onSaved, children }) {
       setState({ refusal: error.message })
       return []
     }
-    done(text)
+    await done(text)
     return []
   }
   const fromForm = (value) => async (text) => {
