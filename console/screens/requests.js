@@ -81,6 +81,9 @@ function useRequests(filter, paused) {
   const [state, setState] = useState({})
   const [turn, setTurn] = useState(0)
   const kept = useRef({})
+  // An effect ends some time after what it depends on is shown.
+  const isPaused = useRef(paused)
+  isPaused.current = paused
   useEffect(() => {
     if (paused) return
     const abort = new AbortController()
@@ -101,6 +104,7 @@ function useRequests(filter, paused) {
         const answer = await sendJson(client, { path: '/-/requests/v1', query, signal: abort.signal })
         // It is read again, by what came in its place.
         if (abort.signal.aborted) return
+        if (isPaused.current) return later(AGAIN_MS)
         kept.current.after = answer.After
         failures = 0
         setState(({ rows = [], lost }) => ({

@@ -51,8 +51,6 @@ t.test('live requests, batch jobs, inventories, access logs and lifecycle', asyn
     await tab.sees('403 AccessDenied', 'explicit deny', 'NoImages', 'unsigned')
     t.equal(await tab.page.evaluate(`document.querySelectorAll('td img, td script').length`), 0)
     await tab.click('button', 'Pause', 'Paused')
-    // What was asked for before may come late.
-    await tab.page.waitForNetworkIdle()
     open(server, 'GET', '/photos/img/paused', {}).end()
     await until('the server has it', async () => {
       const { body } = await send(server, { method: 'GET', target: '/-/requests/v1?prefix=img/paused' })
